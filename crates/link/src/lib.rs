@@ -1,0 +1,1 @@
+//! The emulated hop: rate, delay, queues, error channels, outages

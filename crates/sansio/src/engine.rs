@@ -1,0 +1,168 @@
+//! The contract between an engine and whoever drives it.
+//!
+//! ```text
+//!            Input, now                 send, deliver, drop, event
+//!   driver ─────────────▶ Engine::handle ─────────────────────────▶ Sink (the driver's)
+//!      ▲                                                              │
+//!      └───────────────── Engine::next_deadline ◀─────────────────────┘
+//! ```
+//!
+//! One input at a time; all that follows from it is in the sink when `handle` returns. Then the
+//! driver asks for the next deadline and sees to it that `Input::Timer` comes no earlier.
+
+use crate::{Duration, Event, Instant, PacketId, PacketRef, Payload};
+
+/// A state machine that meets packets and time.
+pub trait Engine {
+    /// Takes one input. It cannot fail: bad input is dropped, counted and reported with a reason.
+    fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant);
+
+    /// The earliest armed timer, by name. It costs the same however many flows there are.
+    fn next_deadline(&self) -> Option<Deadline>;
+}
+
+/// What can happen to an engine.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A packet arrives on a side.
+    Arrival {
+        /// Where.
+        side: Side,
+        /// The packet.
+        packet: PacketRef,
+    },
+    /// The first bit of a packet sent earlier goes onto the air of that side. Only for engines that
+    /// ask for it; a packet that its queue dropped never departs.
+    Departure {
+        /// Where.
+        side: Side,
+        /// The packet, as it was sent.
+        packet: PacketRef,
+    },
+    /// The link layer's verdict on a frame: once for each (METP-LL-3).
+    Verdict {
+        /// Where.
+        side: Side,
+        /// The packet, as it was sent.
+        packet: PacketId,
+        /// True: acknowledged by the other end; false: given up, it may or may not have arrived.
+        acknowledged: bool,
+    },
+    /// The time of the deadline has come, or passed. Early calls are harmless.
+    Timer,
+    /// Something became known about a link or a handoff.
+    Notice(Notice),
+}
+
+/// An attachment of an engine: any number, numbered by the machine that stacks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Side(pub u8);
+
+impl Side {
+    /// The only side of an end host.
+    pub const NETWORK: Side = Side(0);
+    /// A base station's or gateway's side toward the fixed host.
+    pub const WIRED: Side = Side(0);
+    /// A base station's or gateway's side toward the mobile host.
+    pub const RADIO: Side = Side(1);
+}
+
+/// Which of a link's two queues (SNOOP-ACK-10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Served first, without preemption: local retransmissions and probes.
+    High,
+    /// Everything else.
+    #[default]
+    Normal,
+}
+
+/// What the driver learned from outside the packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The link on this side is gone (carrier, schedule, signal).
+    LinkDown(Side),
+    /// The link on this side is back.
+    LinkUp(Side),
+    /// Forget everything that is soft state (SNOOP-GEN-3); the drill of the soft-state checker.
+    Forget,
+}
+
+/// The earliest armed timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// When.
+    pub at: Instant,
+    /// The timer's name.
+    pub timer: &'static str,
+}
+
+/// Payload that reached its application in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The next bytes of the stream.
+    pub payload: Payload,
+}
+
+/// Why an engine let a packet go instead of sending it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// The scheme's rule says so; the rule's ID.
+    Rule(&'static str),
+    /// No connection of this host.
+    NoConnection,
+    /// Outside the receive window, or all of it received before.
+    NotAcceptable,
+    /// No room in a queue or buffer; its name.
+    Full(&'static str),
+    /// A connection's end host consumed the packet: nothing is wrong.
+    Consumed,
+}
+
+/// Where an engine puts what follows from an input. The driver implements it.
+pub trait Sink {
+    /// False: events are thrown away, and an engine need not build them.
+    const TRACE: bool;
+
+    /// A fresh packet identity.
+    fn new_id(&mut self) -> PacketId;
+
+    /// Sends a packet on a side.
+    fn send(&mut self, side: Side, priority: Priority, packet: PacketRef);
+
+    /// Lets a packet go.
+    fn discard(&mut self, packet: PacketRef, reason: DropReason);
+
+    /// Hands in-order payload to the application.
+    fn deliver(&mut self, delivery: Delivery);
+
+    /// Reports what happened; call it through [`Sink::report`].
+    fn event(&mut self, event: Event);
+
+    /// Reports what `event` makes, and makes it only if somebody listens.
+    #[inline]
+    fn report(&mut self, event: impl FnOnce() -> Event) {
+        if Self::TRACE {
+            let event = event();
+            self.event(event);
+        }
+    }
+}
+
+impl Deadline {
+    /// The earlier of two.
+    #[inline]
+    pub fn earlier(a: Option<Deadline>, b: Option<Deadline>) -> Option<Deadline> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(if b.at < a.at { b } else { a }),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Time left at `now`.
+    pub fn left(&self, now: Instant) -> Duration {
+        self.at.since(now)
+    }
+}

@@ -1,0 +1,1 @@
+//! What a base station can do for TCP: one folder per paper

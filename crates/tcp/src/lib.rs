@@ -1,0 +1,1 @@
+//! A TCP endpoint on byte sequence numbers, with the papers' senders

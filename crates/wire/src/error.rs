@@ -1,0 +1,45 @@
+//! Why bytes are not a packet.
+
+/// A reason to refuse bytes. Every variant is counted under its own name where packets arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Fewer bytes than the header, or than the length it announces.
+    #[error("truncated: {have} bytes where {need} were announced")]
+    Truncated {
+        /// Bytes needed.
+        need: usize,
+        /// Bytes there.
+        have: usize,
+    },
+    /// A version, type or hardware field that this parser does not speak.
+    #[error("{field} is {value}, which is not supported here")]
+    Unsupported {
+        /// The header field.
+        field: &'static str,
+        /// Its value.
+        value: u32,
+    },
+    /// A length field that contradicts the header it stands in.
+    #[error("{field} is {value}, which contradicts the packet")]
+    Length {
+        /// The header field.
+        field: &'static str,
+        /// Its value, in bytes.
+        value: usize,
+    },
+    /// The Internet checksum does not verify.
+    #[error("wrong {protocol} checksum")]
+    Checksum {
+        /// Which protocol's checksum.
+        protocol: &'static str,
+    },
+    /// A TCP option whose length runs past the header or is below two.
+    #[error("TCP option kind {kind} has length {length}")]
+    TcpOption {
+        /// Option kind (RFC 9293, 3.1).
+        kind: u8,
+        /// The length byte, 0 when it is missing.
+        length: u8,
+    },
+}

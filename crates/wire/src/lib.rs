@@ -1,0 +1,15 @@
+//! Bytes to values and back: Ethernet, ARP, IPv4, IPv6, TCP with every option, UDP, ICMP, pcapng.
+//!
+//! Nothing here knows time or state. A parser turns bytes into a value that can only be valid, or
+//! says why not ([`Error`]); an emitter turns any value into bytes. What a parser accepts, its
+//! emitter writes back byte for byte.
+//!
+//! Map: [`tcp`] (sequence numbers, header, options), [`ip`] (what an engine needs of either
+//! version), [`ipv4`], [`ipv6`], [`udp`], [`icmp`], [`ethernet`], [`arp`], [`checksum`] (RFC 1071
+//! and its incremental update, RFC 1624), [`pcapng`] (writer).
+
+mod error;
+pub mod ip;
+pub mod tcp;
+
+pub use error::Error;

@@ -1,0 +1,567 @@
+//! TCP: sequence numbers, flags, the header and its options (RFC 9293, 7323, 2018).
+//!
+//! Options stay the bytes they were: [`Options`] keeps all of them in order, with padding and
+//! unknown kinds, and reads or writes the known ones in place. So a header that was parsed is
+//! emitted byte for byte.
+
+use crate::Error;
+
+/// A sequence number: a position in the byte stream modulo 2^32 (RFC 9293, 3.4).
+///
+/// It has no total order, hence no `Ord`: "before" is meant in the half-space of 2^31 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Seq(pub u32);
+
+impl Seq {
+    /// True if `self` lies before `other`.
+    #[inline]
+    pub fn before(self, other: Seq) -> bool {
+        (self.0.wrapping_sub(other.0) as i32) < 0
+    }
+
+    /// True if `self` is `other` or lies before it.
+    #[inline]
+    pub fn at_or_before(self, other: Seq) -> bool {
+        (self.0.wrapping_sub(other.0) as i32) <= 0
+    }
+
+    /// True if `self` lies after `other`.
+    #[inline]
+    pub fn after(self, other: Seq) -> bool {
+        (self.0.wrapping_sub(other.0) as i32) > 0
+    }
+
+    /// True if `self` is `other` or lies after it.
+    #[inline]
+    pub fn at_or_after(self, other: Seq) -> bool {
+        (self.0.wrapping_sub(other.0) as i32) >= 0
+    }
+
+    /// Bytes from `earlier` to `self`, modulo 2^32.
+    #[inline]
+    pub fn since(self, earlier: Seq) -> u32 {
+        self.0.wrapping_sub(earlier.0)
+    }
+
+    /// The later of the two.
+    #[inline]
+    pub fn max(self, other: Seq) -> Seq {
+        if self.before(other) { other } else { self }
+    }
+
+    /// The earlier of the two.
+    #[inline]
+    pub fn min(self, other: Seq) -> Seq {
+        if other.before(self) { other } else { self }
+    }
+}
+
+impl core::ops::Add<u32> for Seq {
+    type Output = Seq;
+    #[inline]
+    fn add(self, bytes: u32) -> Seq {
+        Seq(self.0.wrapping_add(bytes))
+    }
+}
+
+impl core::ops::AddAssign<u32> for Seq {
+    #[inline]
+    fn add_assign(&mut self, bytes: u32) {
+        *self = *self + bytes;
+    }
+}
+
+impl core::ops::Sub<u32> for Seq {
+    type Output = Seq;
+    #[inline]
+    fn sub(self, bytes: u32) -> Seq {
+        Seq(self.0.wrapping_sub(bytes))
+    }
+}
+
+impl core::fmt::Display for Seq {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The control bits, with AE of Accurate ECN (RFC 9293, 3.1; RFC 3168; RFC 9768) and the three
+/// reserved bits above it. The upper four bits are always 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x001);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(0x002);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x004);
+    /// Push.
+    pub const PSH: Flags = Flags(0x008);
+    /// The acknowledgment number is valid.
+    pub const ACK: Flags = Flags(0x010);
+    /// The urgent pointer is valid.
+    pub const URG: Flags = Flags(0x020);
+    /// ECN echo.
+    pub const ECE: Flags = Flags(0x040);
+    /// Congestion window reduced.
+    pub const CWR: Flags = Flags(0x080);
+    /// Accurate ECN (formerly NS).
+    pub const AE: Flags = Flags(0x100);
+
+    /// True if all bits of `other` are set.
+    #[inline]
+    pub const fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// True if any bit of `other` is set.
+    #[inline]
+    pub const fn intersects(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Both sets of bits.
+    #[inline]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// The bits of `self` that are not in `other`.
+    #[inline]
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+}
+
+impl core::fmt::Display for Flags {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        const LETTERS: [(Flags, char); 9] = [
+            (Flags::SYN, 'S'),
+            (Flags::FIN, 'F'),
+            (Flags::RST, 'R'),
+            (Flags::PSH, 'P'),
+            (Flags::ACK, '.'),
+            (Flags::URG, 'U'),
+            (Flags::ECE, 'E'),
+            (Flags::CWR, 'W'),
+            (Flags::AE, 'e'),
+        ];
+        for (flag, letter) in LETTERS {
+            if self.contains(flag) {
+                write!(f, "{letter}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A TCP header. The checksum is computed on emission and checked on parsing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Sequence number of the first payload byte, or of the SYN.
+    pub seq: Seq,
+    /// Next sequence number expected; meaningful with [`Flags::ACK`].
+    pub ack: Seq,
+    /// Control bits.
+    pub flags: Flags,
+    /// The window field, not scaled.
+    pub window: u16,
+    /// Urgent pointer.
+    pub urgent: u16,
+    /// Options, byte for byte.
+    pub options: Options,
+}
+
+impl Header {
+    /// Length without options, in bytes.
+    pub const BASE_BYTES: u32 = 20;
+
+    /// A header without options, ports only.
+    pub fn new(source_port: u16, destination_port: u16) -> Self {
+        Header {
+            source_port,
+            destination_port,
+            seq: Seq(0),
+            ack: Seq(0),
+            flags: Flags::default(),
+            window: 0,
+            urgent: 0,
+            options: Options::default(),
+        }
+    }
+
+    /// Length on the wire with options padded to four bytes.
+    #[inline]
+    pub fn bytes(&self) -> u32 {
+        Self::BASE_BYTES + self.options.padded_bytes()
+    }
+
+    /// Sequence space taken by a segment with `payload` bytes: SYN and FIN count one each.
+    #[inline]
+    pub fn sequence_length(&self, payload: u32) -> u32 {
+        payload
+            + u32::from(self.flags.contains(Flags::SYN))
+            + u32::from(self.flags.contains(Flags::FIN))
+    }
+}
+
+/// Option kinds (IANA "TCP Option Kind Numbers").
+pub mod kind {
+    /// End of option list.
+    pub const END: u8 = 0;
+    /// No operation.
+    pub const NOP: u8 = 1;
+    /// Maximum segment size, RFC 9293.
+    pub const MSS: u8 = 2;
+    /// Window scale, RFC 7323.
+    pub const WINDOW_SCALE: u8 = 3;
+    /// SACK permitted, RFC 2018.
+    pub const SACK_PERMITTED: u8 = 4;
+    /// SACK blocks, RFC 2018.
+    pub const SACK: u8 = 5;
+    /// Timestamps, RFC 7323.
+    pub const TIMESTAMPS: u8 = 8;
+    /// MD5 signature, RFC 2385.
+    pub const MD5: u8 = 19;
+    /// TCP-AO, RFC 5925.
+    pub const AUTHENTICATION: u8 = 29;
+    /// Multipath TCP, RFC 8684.
+    pub const MPTCP: u8 = 30;
+    /// Fast Open cookie, RFC 7413.
+    pub const FAST_OPEN: u8 = 34;
+    /// Accurate ECN order 0, RFC 9768.
+    pub const ACCURATE_ECN_0: u8 = 172;
+    /// Accurate ECN order 1, RFC 9768.
+    pub const ACCURATE_ECN_1: u8 = 174;
+    /// Experimental, RFC 4727 and RFC 6994.
+    pub const EXPERIMENT_1: u8 = 253;
+    /// Experimental, RFC 4727 and RFC 6994.
+    pub const EXPERIMENT_2: u8 = 254;
+}
+
+/// Timestamps option (RFC 7323, 3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Timestamps {
+    /// TSval: the sender's clock.
+    pub value: u32,
+    /// TSecr: the peer's clock, echoed.
+    pub echo: u32,
+}
+
+/// A SACK block: bytes from `start` up to, not including, `end` (RFC 2018).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SackBlock {
+    /// First byte received.
+    pub start: Seq,
+    /// First byte not received.
+    pub end: Seq,
+}
+
+/// One option of a list, as [`Options::iter`] meets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpOption<'a> {
+    /// Padding.
+    Nop,
+    /// Maximum segment size in bytes.
+    Mss(u16),
+    /// Shift count as sent; values above 14 count as 14 (RFC 7323, 2.3), which is the reader's job.
+    WindowScale(u8),
+    /// SACK may be used.
+    SackPermitted,
+    /// The blocks' bytes: a whole number of blocks.
+    Sack(SackBlocks<'a>),
+    /// Timestamps.
+    Timestamps(Timestamps),
+    /// Any other option, or a known kind with an unusual length: its data without kind and length.
+    Unknown {
+        /// Option kind.
+        kind: u8,
+        /// Data.
+        data: &'a [u8],
+    },
+}
+
+/// SACK blocks in the order sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SackBlocks<'a>(&'a [u8]);
+
+impl Iterator for SackBlocks<'_> {
+    type Item = SackBlock;
+
+    #[inline]
+    fn next(&mut self) -> Option<SackBlock> {
+        let (block, rest) = self.0.split_first_chunk::<8>()?;
+        self.0 = rest;
+        Some(SackBlock { start: Seq(be32(block, 0)), end: Seq(be32(block, 4)) })
+    }
+}
+
+/// The option bytes of one header, at most 40, unparsed and in order.
+#[derive(Clone, Copy)]
+pub struct Options {
+    length: u8,
+    bytes: [u8; Options::BYTES_MAX],
+}
+
+impl Options {
+    /// Room for options: a data offset of 15 words less the 20 bytes of the header.
+    pub const BYTES_MAX: usize = 40;
+    /// What stands before the timestamps when they are the only option: NOP NOP kind length.
+    const ALIGNED_TIMESTAMPS: [u8; 4] = [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10];
+
+    /// Takes option bytes as they are, valid or not; see [`Options::validate`].
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there are more than 40.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let mut options = Options::default();
+        let room = options.bytes.get_mut(..bytes.len());
+        let room = room.ok_or(Error::Length { field: "TCP options", value: bytes.len() })?;
+        room.copy_from_slice(bytes);
+        options.length = bytes.len() as u8;
+        Ok(options)
+    }
+
+    /// The option bytes.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
+    /// True if there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Length padded to a multiple of four, as it stands on the wire.
+    #[inline]
+    pub fn padded_bytes(&self) -> u32 {
+        (u32::from(self.length) + 3) & !3
+    }
+
+    /// Walks the list; ends at END, at the end of the bytes, or at an option with a bad length.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter { rest: self.as_bytes() }
+    }
+
+    /// Checks that every option's length lies within the list.
+    ///
+    /// # Errors
+    /// [`Error::TcpOption`] for the first one that does not.
+    pub fn validate(&self) -> Result<(), Error> {
+        let mut rest = self.as_bytes();
+        while let Some((&kind, after)) = rest.split_first() {
+            rest = match kind {
+                kind::END => return Ok(()),
+                kind::NOP => after,
+                _ => {
+                    let length = after.first().copied().unwrap_or(0);
+                    let fits = length >= 2 && usize::from(length) <= rest.len();
+                    if !fits {
+                        return Err(Error::TcpOption { kind, length });
+                    }
+                    &rest[usize::from(length)..]
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// The timestamps, if present.
+    #[inline]
+    pub fn timestamps(&self) -> Option<Timestamps> {
+        if self.length >= 12 && self.bytes[..4] == Self::ALIGNED_TIMESTAMPS {
+            let (value, echo) = (be32(&self.bytes, 4), be32(&self.bytes, 8));
+            return Some(Timestamps { value, echo });
+        }
+        if self.length == 0 {
+            return None;
+        }
+        self.iter().find_map(|option| match option {
+            TcpOption::Timestamps(timestamps) => Some(timestamps),
+            _ => None,
+        })
+    }
+
+    /// The SACK blocks; an empty iterator if there are none.
+    #[inline]
+    pub fn sack_blocks(&self) -> SackBlocks<'_> {
+        let only_timestamps = self.length == 12 && self.bytes[..4] == Self::ALIGNED_TIMESTAMPS;
+        if self.length == 0 || only_timestamps {
+            return SackBlocks(&[]);
+        }
+        let found = self.iter().find_map(|option| match option {
+            TcpOption::Sack(blocks) => Some(blocks),
+            _ => None,
+        });
+        found.unwrap_or(SackBlocks(&[]))
+    }
+
+    /// The maximum segment size, if present.
+    pub fn mss(&self) -> Option<u16> {
+        self.iter().find_map(|option| match option {
+            TcpOption::Mss(mss) => Some(mss),
+            _ => None,
+        })
+    }
+
+    /// The window scale as sent, if present.
+    pub fn window_scale(&self) -> Option<u8> {
+        self.iter().find_map(|option| match option {
+            TcpOption::WindowScale(shift) => Some(shift),
+            _ => None,
+        })
+    }
+
+    /// True if SACK is permitted.
+    pub fn sack_permitted(&self) -> bool {
+        self.iter().any(|option| option == TcpOption::SackPermitted)
+    }
+
+    /// Writes new timestamp values into the option where it stands; false if there is none.
+    pub fn set_timestamps(&mut self, timestamps: Timestamps) -> bool {
+        let length = usize::from(self.length);
+        let mut at = 0;
+        while at < length {
+            let step = match self.bytes[at] {
+                kind::END => return false,
+                kind::NOP => 1,
+                kind::TIMESTAMPS if at + 10 <= length && self.bytes[at + 1] == 10 => {
+                    self.bytes[at + 2..at + 6].copy_from_slice(&timestamps.value.to_be_bytes());
+                    self.bytes[at + 6..at + 10].copy_from_slice(&timestamps.echo.to_be_bytes());
+                    return true;
+                }
+                _ if at + 1 < length && self.bytes[at + 1] >= 2 => usize::from(self.bytes[at + 1]),
+                _ => return false,
+            };
+            at += step;
+        }
+        false
+    }
+
+    /// Appends NOP NOP timestamps, 12 bytes.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there is no room.
+    #[inline]
+    pub fn push_timestamps(&mut self, timestamps: Timestamps) -> Result<(), Error> {
+        let mut bytes = [0; 12];
+        bytes[..4].copy_from_slice(&Self::ALIGNED_TIMESTAMPS);
+        bytes[4..8].copy_from_slice(&timestamps.value.to_be_bytes());
+        bytes[8..].copy_from_slice(&timestamps.echo.to_be_bytes());
+        self.push(&bytes)
+    }
+
+    /// Appends NOP NOP and as many of the blocks as fit, at most four; returns how many.
+    pub fn push_sack(&mut self, blocks: &[SackBlock]) -> usize {
+        let room = Self::BYTES_MAX - usize::from(self.length);
+        let count = blocks.len().min(room.saturating_sub(4) / 8);
+        if count == 0 {
+            return 0;
+        }
+        let mut bytes = [kind::NOP; Self::BYTES_MAX];
+        bytes[2] = kind::SACK;
+        bytes[3] = (2 + 8 * count) as u8;
+        for (block, room) in blocks[..count].iter().zip(bytes[4..].chunks_exact_mut(8)) {
+            room[..4].copy_from_slice(&block.start.0.to_be_bytes());
+            room[4..].copy_from_slice(&block.end.0.to_be_bytes());
+        }
+        let pushed = self.push(&bytes[..4 + 8 * count]);
+        debug_assert!(pushed.is_ok(), "the room was measured");
+        count
+    }
+
+    /// Appends one option (or padding) given as bytes, kind and length included.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there is no room.
+    #[inline]
+    pub fn push(&mut self, option: &[u8]) -> Result<(), Error> {
+        let start = usize::from(self.length);
+        let room = self.bytes.get_mut(start..start + option.len());
+        let room = room.ok_or(Error::Length { field: "TCP options", value: option.len() })?;
+        room.copy_from_slice(option);
+        self.length += option.len() as u8;
+        Ok(())
+    }
+}
+
+impl Default for Options {
+    #[inline]
+    fn default() -> Self {
+        Options { length: 0, bytes: [0; Self::BYTES_MAX] }
+    }
+}
+
+impl PartialEq for Options {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Options {}
+
+impl core::fmt::Debug for Options {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Iterator over the options of one header.
+pub struct Iter<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = TcpOption<'a>;
+
+    fn next(&mut self) -> Option<TcpOption<'a>> {
+        let (&kind, after) = self.rest.split_first()?;
+        match kind {
+            kind::END => {
+                self.rest = &[];
+                None
+            }
+            kind::NOP => {
+                self.rest = after;
+                Some(TcpOption::Nop)
+            }
+            _ => {
+                let length = usize::from(*after.first()?);
+                let Some(data) = self.rest.get(2..length) else {
+                    self.rest = &[];
+                    return None;
+                };
+                self.rest = &self.rest[length..];
+                Some(classify(kind, data))
+            }
+        }
+    }
+}
+
+fn classify(kind: u8, data: &[u8]) -> TcpOption<'_> {
+    match (kind, data) {
+        (kind::MSS, &[high, low]) => TcpOption::Mss(u16::from_be_bytes([high, low])),
+        (kind::WINDOW_SCALE, &[shift]) => TcpOption::WindowScale(shift),
+        (kind::SACK_PERMITTED, &[]) => TcpOption::SackPermitted,
+        (kind::SACK, data) if !data.is_empty() && data.len().is_multiple_of(8) => {
+            TcpOption::Sack(SackBlocks(data))
+        }
+        (kind::TIMESTAMPS, data) if data.len() == 8 => {
+            TcpOption::Timestamps(Timestamps { value: be32(data, 0), echo: be32(data, 4) })
+        }
+        _ => TcpOption::Unknown { kind, data },
+    }
+}
+
+#[inline]
+fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
