@@ -85,16 +85,18 @@ impl Hash for FlowKey {
 /// From four-tuple to slot number. It offers look-ups only: no iteration, whose order would depend
 /// on the hash.
 #[derive(Clone, Debug)]
-#[expect(clippy::disallowed_types, reason = "only look-ups; iteration is not offered")]
 pub struct FlowIndex {
-    slots: std::collections::HashMap<FlowKey, u32, Keyed>,
+    slots: Slots,
 }
+
+#[expect(clippy::disallowed_types, reason = "only look-ups; iteration is not offered")]
+type Slots = std::collections::HashMap<FlowKey, u32, Keyed>;
 
 impl FlowIndex {
     /// An empty index. A daemon passes a random `key`, so that nobody outside can choose
     /// four-tuples that collide; the simulator passes a fixed one.
     pub fn new(key: u64) -> Self {
-        FlowIndex { slots: std::collections::HashMap::with_hasher(Keyed(key)) }
+        FlowIndex { slots: Slots::with_hasher(Keyed(key)) }
     }
 
     /// The slot of a flow.

@@ -1,0 +1,25 @@
+# The binary does the work; this file only names it. `make help` lists the targets.
+LASTHOP = target/release/lasthop
+
+.PHONY: help demo test bench lab build clean
+help:        ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+build:       ## the release binary
+	cargo build --release --locked -p lasthop-cli
+
+demo: build  ## compare schemes on a lossy, flickering last hop; writes lasthop-out/report.html
+	$(LASTHOP) compare scenarios/flicker.toml --out lasthop-out
+
+test:        ## everything that has to pass: format, lints, structure, tests, docs, lab, page
+	bash tests/all.sh
+
+bench: build ## the gates of the speed table, in one run
+	bash bench/sim.sh $(LASTHOP)
+
+lab: build   ## real kernels in network namespaces, our emulated radio, our daemon
+	$(LASTHOP) lab scenarios/lab-quick.toml
+
+clean:       ## remove what was built and written
+	cargo clean
+	rm -rf lasthop-out

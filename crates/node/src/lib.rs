@@ -1,0 +1,1 @@
+//! The papers' machines, stacked from engines; and the scenario they stand in.

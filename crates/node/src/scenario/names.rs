@@ -1,0 +1,153 @@
+//! The names that scenario files and options use for radios, senders, directions and hosts.
+
+use super::quantity::{QuantityError, as_text};
+use core::fmt;
+use core::str::FromStr;
+
+/// Declares an enum whose variants have names, with parsing, printing and the list of names.
+macro_rules! named {
+    ($(#[$doc:meta])* $type:ident, $what:literal, $expected:literal,
+     { $($(#[$variant_doc:meta])* $variant:ident = $name:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $type { $($(#[$variant_doc])* $variant),+ }
+
+        impl $type {
+            /// All of them, in the order of their listing.
+            pub const ALL: &[$type] = &[$($type::$variant),+];
+
+            /// The name.
+            pub const fn name(self) -> &'static str {
+                match self { $($type::$variant => $name),+ }
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = QuantityError;
+            fn from_str(text: &str) -> Result<Self, QuantityError> {
+                let text = text.trim();
+                let found = Self::ALL.iter().copied().find(|known| known.name() == text);
+                found.ok_or_else(|| QuantityError {
+                    value: text.to_owned(),
+                    what: $what,
+                    expected: $expected,
+                })
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+named! {
+    /// A preset of the last hop.
+    Radio, "a radio", "plain, wavelan-1995, wifi-roam or leo",
+    {
+        /// A clean full-duplex link.
+        Plain = "plain",
+        /// The 2 Mbit/s radio of the papers.
+        Wavelan1995 = "wavelan-1995",
+        /// Wi-Fi between access points: local ARQ, residual bursts.
+        WifiRoam = "wifi-roam",
+        /// A low-orbit satellite link that reconfigures every 15 s.
+        Leo = "leo",
+    }
+}
+
+named! {
+    /// A TCP sender.
+    Sender, "a TCP sender", "tahoe, reno, newreno, sack1, sack, vegas, cubic, linux or bbr",
+    {
+        /// 4.3BSD-Tahoe.
+        Tahoe = "tahoe",
+        /// 4.3BSD-Reno; Linux's `reno` in the lab.
+        Reno = "reno",
+        /// RFC 6582.
+        NewReno = "newreno",
+        /// Fall and Floyd's Sack1.
+        Sack1 = "sack1",
+        /// RFC 6675.
+        Sack = "sack",
+        /// TCP Vegas.
+        Vegas = "vegas",
+        /// RFC 9438.
+        Cubic = "cubic",
+        /// The sender Linux has today.
+        Linux = "linux",
+        /// BBR.
+        Bbr = "bbr",
+    }
+}
+
+named! {
+    /// Which way the bulk of the data goes.
+    Direction, "a direction", "down (to the mobile host), up or both",
+    {
+        /// Fixed host to mobile host.
+        Down = "down",
+        /// Mobile host to fixed host.
+        Up = "up",
+        /// One transfer each way at the same time.
+        Both = "both",
+    }
+}
+
+named! {
+    /// Whether sender and receiver use selective acknowledgments.
+    Switch, "a switch", "on or off",
+    {
+        /// Used.
+        On = "on",
+        /// Not used.
+        Off = "off",
+    }
+}
+
+named! {
+    /// What the hosts' TCP is like beside its congestion control.
+    Hosts, "a kind of host", "modern or 1995",
+    {
+        /// Timestamps, window scaling, 200 ms minimum RTO, initial window 10.
+        Modern = "modern",
+        /// 500 ms ticks, 1 s minimum RTO, no options, 200 ms delayed ACKs.
+        Bsd1995 = "1995",
+    }
+}
+
+as_text!(Radio, Sender, Direction, Switch, Hosts);
+
+impl Sender {
+    /// The simulator's sender of this name; `None` while there is no model of it.
+    pub fn simulated(self) -> Option<tcp::Congestion> {
+        match self {
+            Sender::Tahoe => Some(tcp::Congestion::Tahoe),
+            Sender::Reno => Some(tcp::Congestion::Reno),
+            Sender::Sack => Some(tcp::Congestion::Sack),
+            _ => None,
+        }
+    }
+
+    /// The kernel's congestion control of this name, for the lab.
+    pub fn in_kernel(self) -> Option<&'static str> {
+        match self {
+            Sender::Reno => Some("reno"),
+            Sender::Cubic | Sender::Linux => Some("cubic"),
+            Sender::Bbr => Some("bbr"),
+            _ => None,
+        }
+    }
+
+    /// Whether hosts with this sender use SACK when nobody says so.
+    pub fn sack_by_default(self) -> Switch {
+        match self {
+            Sender::Tahoe | Sender::Reno | Sender::NewReno | Sender::Vegas => Switch::Off,
+            Sender::Sack1 | Sender::Sack | Sender::Cubic | Sender::Linux | Sender::Bbr => {
+                Switch::On
+            }
+        }
+    }
+}

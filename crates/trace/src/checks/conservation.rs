@@ -1,0 +1,69 @@
+//! Packets are conserved: each identity is in at most one hop at a time, leaves it exactly once,
+//! and a base station sends on, or drops with a reason, everything it gets.
+
+use super::Failures;
+use crate::{NodeId, Record, Role, What};
+use sansio::{Instant, Packet, PacketId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where every packet is.
+#[derive(Clone, Debug, Default)]
+pub struct Conservation {
+    /// In a hop: queued or on the air; and who sent it.
+    under_way: BTreeMap<PacketId, NodeId>,
+    /// Arrived at a base station, neither sent on nor dropped.
+    held: BTreeSet<(NodeId, PacketId)>,
+}
+
+impl Conservation {
+    pub(super) fn record(&mut self, record: &Record<'_>, role: Role, failures: &mut Failures) {
+        let node = record.node;
+        let mut fail = |packet: &Packet, what: &str| {
+            failures.add("conservation", record.at, node, format!("packet {} {what}", packet.id));
+        };
+        match record.what {
+            What::Sent { packet, .. } => {
+                if self.under_way.insert(packet.id, node).is_some() {
+                    fail(packet, "was sent while it is already under way");
+                }
+                let passed_on = self.held.remove(&(node, packet.id));
+                if role == Role::BaseStation && !passed_on && packet.parent.is_none() {
+                    fail(packet, "was sent by a base station that neither got nor derived it");
+                }
+            }
+            What::Arrived { packet, .. } => {
+                if self.under_way.remove(&packet.id).is_none() {
+                    fail(packet, "arrived without being under way");
+                }
+                if role == Role::BaseStation {
+                    self.held.insert((node, packet.id));
+                }
+            }
+            What::Lost { packet, .. } | What::QueueFull { packet, .. } => {
+                if self.under_way.remove(&packet.id).is_none() {
+                    fail(packet, "was lost without being under way");
+                }
+            }
+            What::Discarded { packet, .. } => {
+                if !self.held.remove(&(node, packet.id)) && role == Role::BaseStation {
+                    fail(packet, "was dropped by a base station that did not have it");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn finish(&mut self, under_way: usize, now: Instant, failures: &mut Failures) {
+        for (node, id) in &self.held {
+            let what = format!("packet {id} arrived and was neither sent on nor dropped");
+            failures.add("conservation", now, *node, what);
+        }
+        if self.under_way.len() != under_way {
+            let what = format!(
+                "{} packets should be under way, the hops have {under_way}",
+                self.under_way.len()
+            );
+            failures.add("conservation", now, NodeId(0), what);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What happened in a run, one [`Record`] per event, the same from the simulator and from the live
+//! daemons; and who listens: [`checks`] judge a run, [`metrics`] measure it, [`timeline`] keeps
+//! what a plot needs, [`hash`] says whether two runs were the same.
+//!
+//! An [`Observer`] is a type parameter of the driver: with [`Nothing`], no record is even made.
+
+pub mod checks;
+pub mod hash;
+pub mod metrics;
+mod record;
+pub mod text;
+pub mod timeline;
+
+pub use record::{NodeId, Nothing, Observer, Record, Role, What};

@@ -1,0 +1,160 @@
+//! The record and its observers.
+
+use sansio::{DropReason, Event, Instant, Packet, Payload, Priority, Side};
+
+/// A machine of the run, numbered from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// What a machine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// The host on the wired side.
+    FixedHost,
+    /// Base station or gateway.
+    BaseStation,
+    /// The host behind the radio.
+    MobileHost,
+}
+
+/// One thing that happened at one machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// When.
+    pub at: Instant,
+    /// Where; for a hop, the machine that sends into it.
+    pub node: NodeId,
+    /// What.
+    pub what: What<'a>,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub enum What<'a> {
+    /// A machine sent a packet into a hop's queue.
+    Sent {
+        /// On which side.
+        side: Side,
+        /// Into which of the two queues.
+        priority: Priority,
+        /// The packet.
+        packet: &'a Packet,
+    },
+    /// The first bit of a packet went onto the hop; only hops whose machine asks for it.
+    Departed {
+        /// On which side.
+        side: Side,
+        /// The packet.
+        packet: &'a Packet,
+    },
+    /// A packet reached a machine.
+    Arrived {
+        /// On which side.
+        side: Side,
+        /// The packet.
+        packet: &'a Packet,
+    },
+    /// The hop lost a packet; it used its time on the air.
+    Lost {
+        /// The side of the sending machine.
+        side: Side,
+        /// The packet.
+        packet: &'a Packet,
+        /// The channel or outage that did it.
+        cause: &'static str,
+    },
+    /// The hop's queue was full.
+    QueueFull {
+        /// The side of the sending machine.
+        side: Side,
+        /// The packet.
+        packet: &'a Packet,
+    },
+    /// An engine let a packet go.
+    Discarded {
+        /// The packet.
+        packet: &'a Packet,
+        /// Why.
+        reason: DropReason,
+    },
+    /// Payload reached an application in order.
+    Delivered {
+        /// The payload.
+        payload: &'a Payload,
+    },
+    /// The link on this side went away or came back; `lasting` until when is not known here.
+    LinkDown {
+        /// On which side.
+        side: Side,
+    },
+    /// The link on this side came back.
+    LinkUp {
+        /// On which side.
+        side: Side,
+    },
+    /// Bytes that the machine's scheme keeps in its caches, after it handled an input.
+    Cached {
+        /// Bytes.
+        bytes: u64,
+        /// The most it may keep.
+        limit: u64,
+    },
+    /// An engine's report.
+    Event(&'a Event),
+}
+
+/// Somebody who is shown every record, in order of time.
+pub trait Observer {
+    /// False: nothing is recorded, and the driver need not make records.
+    const ON: bool;
+
+    /// Takes one record.
+    fn record(&mut self, record: &Record<'_>);
+}
+
+/// Nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Observer for Nothing {
+    const ON: bool = false;
+    #[inline]
+    fn record(&mut self, _: &Record<'_>) {}
+}
+
+impl<O: Observer> Observer for &mut O {
+    const ON: bool = O::ON;
+    #[inline]
+    fn record(&mut self, record: &Record<'_>) {
+        (**self).record(record);
+    }
+}
+
+impl<O: Observer> Observer for Option<O> {
+    const ON: bool = O::ON;
+    #[inline]
+    fn record(&mut self, record: &Record<'_>) {
+        if let Some(observer) = self {
+            observer.record(record);
+        }
+    }
+}
+
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    const ON: bool = A::ON || B::ON;
+    #[inline]
+    fn record(&mut self, record: &Record<'_>) {
+        self.0.record(record);
+        self.1.record(record);
+    }
+}
+
+impl<A: Observer, B: Observer, C: Observer> Observer for (A, B, C) {
+    const ON: bool = A::ON || B::ON || C::ON;
+    #[inline]
+    fn record(&mut self, record: &Record<'_>) {
+        self.0.record(record);
+        self.1.record(record);
+        self.2.record(record);
+    }
+}
