@@ -1,0 +1,170 @@
+//! What the air does to packets: one file for each kind of channel.
+//!
+//! A channel is asked once for each packet, in the order in which they go on air, and answers with
+//! a [`Verdict`]. Channels that live in time (`bit_error`, `fade`) run on while the link is idle,
+//! so every scheme meets the same errors at the same instants; the others count packets.
+
+pub mod arq;
+pub mod bit_error;
+pub mod burst;
+pub mod fade;
+pub mod packet_loss;
+
+use crate::outage::Interval;
+use sansio::{BitRate, Duration};
+
+/// A channel of a hop. Plain data; values out of range are clamped to the range.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Config {
+    /// Independent bit errors over link time.
+    BitError(bit_error::Config),
+    /// Independent losses.
+    PacketLoss(packet_loss::Config),
+    /// Losses in a row, counted in packets.
+    Burst(burst::Config),
+    /// Losses in a row, in time.
+    Fade(fade::Config),
+    /// The radio's own repetitions.
+    Arq(arq::Config),
+}
+
+/// Why the air lost a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Loss {
+    /// The link was away.
+    Outage,
+    /// A bit error fell into it.
+    BitError,
+    /// Lost on its own.
+    Packet,
+    /// Lost in a burst.
+    Burst,
+    /// Lost in a fade.
+    Fade,
+    /// The radio gave up repeating it.
+    Arq,
+}
+
+impl Loss {
+    /// All causes.
+    pub const ALL: [Loss; 6] =
+        [Loss::Outage, Loss::BitError, Loss::Packet, Loss::Burst, Loss::Fade, Loss::Arq];
+
+    /// The cause in traces and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Loss::Outage => "outage",
+            Loss::BitError => "bit_error",
+            Loss::Packet => "packet_loss",
+            Loss::Burst => "burst",
+            Loss::Fade => "fade",
+            Loss::Arq => "arq",
+        }
+    }
+}
+
+/// A packet on the air.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Air {
+    /// From its first bit to its last.
+    pub(crate) time: Interval,
+    /// Its length, headers included.
+    pub(crate) bytes: u32,
+}
+
+/// What a channel does to one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) loss: Option<Loss>,
+    /// Added to the propagation delay.
+    pub(crate) delay: Duration,
+}
+
+impl Verdict {
+    const PASS: Verdict = Verdict { loss: None, delay: Duration::ZERO };
+
+    fn lost_if(lost: bool, loss: Loss) -> Verdict {
+        Verdict { loss: lost.then_some(loss), delay: Duration::ZERO }
+    }
+}
+
+/// The channels of one hop.
+#[derive(Clone, Debug)]
+pub(crate) struct Channels(Vec<Channel>);
+
+#[derive(Clone, Debug)]
+enum Channel {
+    BitError(bit_error::BitError),
+    PacketLoss(packet_loss::PacketLoss),
+    Burst(burst::Burst),
+    Fade(Box<fade::Fade>),
+    Arq(arq::Arq),
+}
+
+impl Channels {
+    /// The channels of hop `name`, whose bits take their time at `rate`.
+    pub(crate) fn new(configs: &[Config], rate: BitRate, seed: u64, name: &str) -> Self {
+        let mut channels: Vec<Channel> = Vec::with_capacity(configs.len());
+        for (index, config) in configs.iter().enumerate() {
+            let kind = core::mem::discriminant(config);
+            let before =
+                configs[..index].iter().filter(|other| core::mem::discriminant(*other) == kind);
+            // A second channel of a kind has a stream of its own; adding it moves no other's.
+            let name = match before.count() {
+                0 => name.to_owned(),
+                before => format!("{name}.{}", before + 1),
+            };
+            channels.push(match config {
+                Config::BitError(config) => {
+                    Channel::BitError(bit_error::BitError::new(config, rate, seed, &name))
+                }
+                Config::PacketLoss(config) => {
+                    Channel::PacketLoss(packet_loss::PacketLoss::new(config, seed, &name))
+                }
+                Config::Burst(config) => Channel::Burst(burst::Burst::new(config, seed, &name)),
+                Config::Fade(config) => {
+                    Channel::Fade(Box::new(fade::Fade::new(config, seed, &name)))
+                }
+                Config::Arq(config) => Channel::Arq(arq::Arq::new(config, seed, &name)),
+            });
+        }
+        Channels(channels)
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What becomes of a packet: every channel is asked, the first that loses it names the cause,
+    /// the delays add up.
+    pub(crate) fn judge(&mut self, air: Air) -> Verdict {
+        let mut verdict = Verdict::PASS;
+        for channel in &mut self.0 {
+            let one = match channel {
+                Channel::BitError(channel) => channel.judge(air),
+                Channel::PacketLoss(channel) => channel.judge(),
+                Channel::Burst(channel) => channel.judge(),
+                Channel::Fade(channel) => channel.judge(air),
+                Channel::Arq(channel) => channel.judge(),
+            };
+            verdict.loss = verdict.loss.or(one.loss);
+            verdict.delay += one.delay;
+        }
+        verdict
+    }
+}
+
+/// The order in which a hop with these channels delivers.
+pub(crate) fn order(configs: &[Config]) -> arq::Order {
+    let reorders = |config: &Config| {
+        matches!(config, Config::Arq(arq::Config { order: arq::Order::AsReceived, .. }))
+    };
+    if configs.iter().any(reorders) { arq::Order::AsReceived } else { arq::Order::InOrder }
+}
+
+/// A probability within 0 to 1; 0 if it is not a number.
+fn probability(p: f64) -> f64 {
+    if p > 0.0 { p.min(1.0) } else { 0.0 }
+}
