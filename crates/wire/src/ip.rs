@@ -57,6 +57,21 @@ pub struct Header {
     pub identification: u16,
     /// IPv4 "don't fragment"; true for IPv6.
     pub dont_fragment: bool,
+    /// IPv6 flow label, 0 to [`FLOW_LABEL_MAX`]; 0 for IPv4. A packet sent again keeps it, since
+    /// routers choose among equal paths by it (RFC 6438).
+    pub flow_label: u32,
+}
+
+/// The largest flow label: 20 bits (RFC 6437).
+pub const FLOW_LABEL_MAX: u32 = 0xf_ffff;
+
+/// The version of the Internet Protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// IPv4, RFC 791.
+    V4,
+    /// IPv6, RFC 8200.
+    V6,
 }
 
 impl Header {
@@ -76,7 +91,14 @@ impl Header {
             traffic_class: 0,
             identification: 0,
             dont_fragment: true,
+            flow_label: 0,
         }
+    }
+
+    /// The version, which follows from the addresses.
+    #[inline]
+    pub fn version(&self) -> Version {
+        if self.source.is_ipv4() { Version::V4 } else { Version::V6 }
     }
 
     /// The ECN codepoint.

@@ -4,12 +4,18 @@
 //! says why not ([`Error`]); an emitter turns any value into bytes. What a parser accepts, its
 //! emitter writes back byte for byte.
 //!
-//! Map: [`tcp`] (sequence numbers, header, options), [`ip`] (what an engine needs of either
-//! version), [`ipv4`], [`ipv6`], [`udp`], [`icmp`], [`ethernet`], [`arp`], [`checksum`] (RFC 1071
-//! and its incremental update, RFC 1624), [`pcapng`] (writer).
+//! Map: [`datagram`] (one IP datagram, whole: start here), [`tcp`] (sequence numbers, header,
+//! options), [`ip`] (what an engine needs of either version), [`ipv4`], [`ipv6`], [`udp`],
+//! [`checksum`] (RFC 1071 and its incremental update, RFC 1624).
 
+mod bytes;
+pub mod checksum;
+pub mod datagram;
 mod error;
 pub mod ip;
+pub mod ipv4;
+pub mod ipv6;
 pub mod tcp;
+pub mod udp;
 
 pub use error::Error;

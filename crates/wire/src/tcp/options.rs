@@ -4,7 +4,7 @@
 //! or writes the known ones in place.
 
 use super::Seq;
-use crate::Error;
+use crate::{Error, bytes::be32};
 
 /// Option kinds (IANA "TCP Option Kind Numbers").
 pub mod kind {
@@ -150,7 +150,18 @@ impl Options {
     ///
     /// # Errors
     /// [`Error::TcpOption`] for the first one that does not.
+    #[inline]
     pub fn validate(&self) -> Result<(), Error> {
+        if self.is_only_aligned_timestamps() { Ok(()) } else { self.walk() }
+    }
+
+    /// The one list that nearly every segment of an established connection carries.
+    #[inline]
+    fn is_only_aligned_timestamps(&self) -> bool {
+        self.length == 12 && self.bytes[..4] == Self::ALIGNED_TIMESTAMPS
+    }
+
+    fn walk(&self) -> Result<(), Error> {
         let mut rest = self.as_bytes();
         while let Some((&kind, after)) = rest.split_first() {
             rest = match kind {
@@ -188,8 +199,7 @@ impl Options {
     /// The SACK blocks; an empty iterator if there are none.
     #[inline]
     pub fn sack_blocks(&self) -> SackBlocks<'_> {
-        let only_timestamps = self.length == 12 && self.bytes[..4] == Self::ALIGNED_TIMESTAMPS;
-        if self.length == 0 || only_timestamps {
+        if self.length == 0 || self.is_only_aligned_timestamps() {
             return SackBlocks(&[]);
         }
         let found = self.iter().find_map(|option| match option {
@@ -354,9 +364,4 @@ fn classify(kind: u8, data: &[u8]) -> TcpOption<'_> {
         }
         _ => TcpOption::Unknown { kind, data },
     }
-}
-
-#[inline]
-fn be32(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

@@ -1,0 +1,13 @@
+//! Big-endian numbers within bytes whose length has been checked.
+
+/// The 16-bit number at `at`.
+#[inline]
+pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// The 32-bit number at `at`.
+#[inline]
+pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
