@@ -6,15 +6,20 @@
 //!
 //! Map: [`datagram`] (one IP datagram, whole: start here), [`tcp`] (sequence numbers, header,
 //! options), [`ip`] (what an engine needs of either version), [`ipv4`], [`ipv6`], [`udp`],
-//! [`checksum`] (RFC 1071 and its incremental update, RFC 1624).
+//! [`icmp`], [`ethernet`], [`arp`], [`checksum`] (RFC 1071 and its incremental update, RFC 1624),
+//! [`pcapng`] (writer).
 
+pub mod arp;
 mod bytes;
 pub mod checksum;
 pub mod datagram;
 mod error;
+pub mod ethernet;
+pub mod icmp;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
+pub mod pcapng;
 pub mod tcp;
 pub mod udp;
 
