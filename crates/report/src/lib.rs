@@ -1,0 +1,18 @@
+//! Results and traces as tables and plots: [`table`] for the terminal, [`page`] for one HTML file
+//! that opens offline.
+//!
+//! This crate takes values that are ready to be shown. It knows records ([`trace::timeline`]) but
+//! not how runs are made or summarised, so whoever has rows and series can have a report.
+//!
+//! ```text
+//!   table::Table ──────────────▶ text, as wide as the terminal
+//!        └──▶ page::Page ──▶ page::write ──▶ one HTML file: text and tables as they are,
+//!   page::Lines ──┘   ▲                      plots as data, drawn by the script it carries
+//!   trace::Timeline ──┘
+//! ```
+
+mod blob;
+mod html;
+pub mod page;
+mod plot;
+pub mod table;
