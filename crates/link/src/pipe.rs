@@ -54,3 +54,21 @@ impl<T> Pipe<T> {
         self.0.pop_front()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_come_in_the_order_of_arrival_and_of_sending_where_that_is_equal() {
+        let mut pipe = Pipe::new();
+        for (at, item) in [(10, 'a'), (30, 'b'), (20, 'c'), (20, 'd'), (30, 'e')] {
+            pipe.push(UnderWay { at: Instant::from_nanos(at), bytes: 1, loss: None, item });
+        }
+        assert_eq!(pipe.pop_due(Instant::from_nanos(9)).map(|packet| packet.item), None);
+        let order: String = std::iter::from_fn(|| pipe.pop_due(Instant::from_nanos(30)))
+            .map(|packet| packet.item)
+            .collect();
+        assert_eq!(order, "acdbe");
+    }
+}

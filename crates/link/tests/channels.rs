@@ -1,7 +1,7 @@
 //! Each channel against its formula, and against idle time and other packets.
 
 use link::channel::{Config as Channel, arq, bit_error, burst, fade, packet_loss};
-use link::{Hop, Loss, What, hop::Config};
+use link::{Hop, Limit, Loss, What, hop::Config};
 use sansio::{BitRate, Duration, Instant, Priority};
 
 /// What became of packet `number`: when it arrived or would have, and the loss.
@@ -12,12 +12,12 @@ fn config(channels: Vec<Channel>) -> Config {
     Config { channels, ..Config::clean(BitRate::from_mbps(2), Duration::from_millis(1)) }
 }
 
-/// Sends packets of `bytes` at the given instants, each of which finds the hop idle.
+/// Sends packets of `bytes` at the given instants, with room for each.
 fn send(config: &Config, bytes: u32, times: impl Iterator<Item = Instant>) -> Fates {
     let mut hop = Hop::new(config, 11, "down");
     let mut fates: Fates = Vec::new();
     for (number, now) in times.enumerate() {
-        hop.enqueue(number, bytes, Priority::Normal, now).expect("an idle hop has room");
+        hop.enqueue(number, bytes, Priority::Normal, now).expect("room");
         fates.push((now, None));
         settle(&mut hop, &mut fates, now);
     }
@@ -83,6 +83,19 @@ fn base_27_back_to_back_packets_fail_independently() {
     let p = lost_share(&fates);
     let pairs = fates.windows(2).filter(|two| two.iter().all(|(_, loss)| loss.is_some())).count();
     assert_share(pairs as f64 / fates.len() as f64, p * p, fates.len(), "two in a row");
+}
+
+#[test]
+fn base_27_every_bit_counts_once_where_a_nanosecond_holds_many() {
+    // One byte takes 0.8 ns.
+    let rate = 0.02;
+    let config = Config {
+        rate: BitRate::from_mbps(10_000),
+        queue: Limit::Packets(u32::MAX),
+        ..config(vec![Channel::BitError(bit_error::Config { rate })])
+    };
+    let fates = send(&config, 1, every(Duration::ZERO, 100_000));
+    assert_share(lost_share(&fates), 1.0 - libm::pow(1.0 - rate, 8.0), fates.len(), "loss");
 }
 
 /// Channels in time meet each packet as if the others had not been sent.

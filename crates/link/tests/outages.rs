@@ -1,5 +1,6 @@
 //! Outages: what they do to packets, to the nanosecond, and when they are.
 
+use link::channel::{Config as Channel, packet_loss};
 use link::outage::{Interval, Length, Mode, Planned, Schedule, Spec, State};
 use link::{Hop, Limit, Loss, Outages, Outcome, What, hop::Config};
 use proptest::prelude::*;
@@ -46,6 +47,19 @@ fn losing_takes_exactly_the_packets_whose_air_time_touches_the_outage() {
     ] {
         assert_eq!(fate(Mode::Lose, start), outcome, "sent at {start}");
     }
+}
+
+#[test]
+fn an_outage_goes_before_a_channel_as_the_cause_of_a_loss() {
+    let all = packet_loss::Config { probability: 1.0 };
+    let channels = vec![Channel::PacketLoss(all)];
+    let mut hop = Hop::new(&Config { channels, ..config(Mode::Lose) }, 1, "down");
+    hop.enqueue(0, 1000, Priority::Normal, millis(8)).expect("room");
+    hop.enqueue(1, 1000, Priority::Normal, millis(10)).expect("room");
+    let causes: Vec<_> =
+        std::iter::from_fn(|| hop.poll(millis(100))).map(|outcome| outcome.what).collect();
+    assert_eq!(causes, [What::Lost(0, Loss::Packet), What::Lost(1, Loss::Outage)]);
+    assert_eq!((hop.statistics().lost(Loss::Packet), hop.statistics().lost(Loss::Outage)), (1, 1));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! What the air does to packets: one file for each kind of channel.
 //!
 //! A channel is asked once for each packet, in the order in which they go on air, and answers with
-//! a verdict: lost or not, and what it adds to the delay. Channels that live in time (`bit_error`, `fade`) run on while the link is idle,
-//! so every scheme meets the same errors at the same instants; the others count packets.
+//! a verdict: lost or not, and what it adds to the delay. Channels that live in time (`bit_error`,
+//! `fade`) run on while the link is idle, so every scheme meets the same errors at the same
+//! instants; the others count packets.
 
 pub mod arq;
 pub mod bit_error;
