@@ -188,12 +188,12 @@ impl<T: Clone> Hop<T> {
     #[inline]
     pub fn next_event(&self) -> Option<Instant> {
         let mut next = self.pipe.next_at();
-        if let Some(waiting_bytes) = self.queue.next_bytes() {
-            // Whatever is under way in order arrives before what waits.
-            if next.is_none() || self.order == channel::arq::Order::AsReceived {
-                let arrival = self.arrival(self.free_at, self.pace.time_for(waiting_bytes));
-                next = Some(next.map_or(arrival, |next| next.min(arrival)));
-            }
+        // Whatever is under way in order arrives before what waits.
+        if (next.is_none() || self.order == channel::arq::Order::AsReceived)
+            && let Some(waiting_bytes) = self.queue.next_bytes()
+        {
+            let arrival = self.arrival(self.free_at, self.pace.time_for(waiting_bytes));
+            next = Some(next.map_or(arrival, |next| next.min(arrival)));
         }
         match &self.departures {
             Some(departures) => self.next_event_or_departure(next, departures),
