@@ -1,1 +1,37 @@
-//! A TCP endpoint on byte sequence numbers, with the papers' senders
+//! A TCP endpoint on byte sequence numbers, with the papers' senders.
+//!
+//! [`Endpoint`] is one end of one connection, an engine on `Side::NETWORK`: handshake, FIN, RST,
+//! simultaneous open and half-close (RFC 9293), window scaling, timestamps and PAWS (RFC 7323),
+//! SACK (RFC 2018, RFC 6675), limited transmit (RFC 3042), delayed ACKs, zero windows and persist,
+//! Karn and RFC 6298 or BSD's ticks, challenge ACKs (RFC 5961). It is told everything by a
+//! [`Config`] and freezes at any instant into a [`Frozen`].
+//!
+//! Not built: urgent data, ECN, data on a SYN, the Nagle algorithm, keep-alive.
+//!
+//! Map: [`config`] (parameters and presets), `connection` (what is called from outside),
+//! `arrival` (segments in), `sender` and `recovery` (what is sent, and when again), `receiver` and
+//! `reassembly` (what came), `output` (packets), `rtt`, `scoreboard`, `buffer`, `timers`, [`state`],
+//! `congestion` (one file per sender), `frozen`.
+
+mod arrival;
+mod buffer;
+pub mod config;
+mod congestion;
+mod connection;
+mod frozen;
+mod output;
+mod reassembly;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod sender;
+pub mod state;
+mod statistics;
+mod timers;
+
+pub use config::{Config, Congestion, DelayedAck, Reading};
+pub use connection::Endpoint;
+pub use frozen::Frozen;
+pub use state::State;
+pub use statistics::Statistics;

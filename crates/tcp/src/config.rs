@@ -1,0 +1,304 @@
+//! What one endpoint is told: every parameter with its unit, its default and where that is from.
+//!
+//! Three presets: [`Config::bsd_1995`] (the hosts of the papers), [`Config::modern`] (the RFCs in
+//! force) and [`Config::ns2`] (the sender of ns-2's validation suite).
+
+use core::fmt;
+use core::str::FromStr;
+use sansio::Duration;
+
+/// Which sender runs congestion control and loss recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Congestion {
+    /// 4.3BSD-Tahoe: fast retransmit, then slow start (Jacobson 1988; CI-TCP-1..6).
+    Tahoe,
+    /// 4.3BSD-Reno: fast retransmit and fast recovery (RFC 2581; BASE-2).
+    Reno,
+    /// Reno's windows with a scoreboard (RFC 6675; BASE-5).
+    Sack,
+}
+
+impl Congestion {
+    /// Every sender, in the order of history.
+    pub const ALL: [Congestion; 3] = [Congestion::Tahoe, Congestion::Reno, Congestion::Sack];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Congestion::Tahoe => "tahoe",
+            Congestion::Reno => "reno",
+            Congestion::Sack => "sack",
+        }
+    }
+}
+
+impl fmt::Display for Congestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// No sender has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownCongestion;
+
+impl fmt::Display for UnknownCongestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected one of")?;
+        Congestion::ALL.iter().try_for_each(|known| write!(f, " {known}"))
+    }
+}
+
+impl core::error::Error for UnknownCongestion {}
+
+impl FromStr for Congestion {
+    type Err = UnknownCongestion;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCongestion> {
+        Self::ALL.into_iter().find(|known| known.name() == name).ok_or(UnknownCongestion)
+    }
+}
+
+/// What is halved to give ssthresh after a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halving {
+    /// The smaller of cwnd and the peer's window, in whole segments, without Reno's inflation
+    /// (4.3BSD, ns-2).
+    Window,
+    /// The bytes in flight; a timeout that repeats leaves ssthresh alone (RFC 5681, equation 4).
+    Flight,
+}
+
+/// Whether duplicate ACKs may start fast retransmit while data sent before the last loss is still
+/// unacknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepeatedFastRetransmit {
+    /// Not before all that was sent by then is acknowledged (RFC 6582, section 3.2; ns-2).
+    Careful,
+    /// Always, as 4.3BSD did. The duplicate ACKs of a mobile host (CI-FRX-5) work on a sender that
+    /// has timed out before only with this.
+    Allowed,
+}
+
+/// When the receiver acknowledges data that arrives in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayedAck {
+    /// Every segment at once.
+    None,
+    /// Every second segment, and a lone one after this time (RFC 9293, 3.8.6.3: below 0.5 s).
+    Within(Duration),
+}
+
+/// How time passes for the retransmission timer (open point A3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerModel {
+    /// A timer fires exactly when its time is over.
+    Ideal {
+        /// G of RFC 6298: the least that the deviation adds.
+        granularity: Duration,
+    },
+    /// BSD's: timers count ticks, so one of n ticks fires after n-1 to n of them; round trips are
+    /// measured in whole ticks.
+    Ticks {
+        /// From tick to tick; 500 ms in BSD (CI-TCP-2).
+        tick: Duration,
+        /// How long before time zero the last tick was, `0..tick`; random per host and run.
+        phase: Duration,
+    },
+}
+
+/// The retransmission timeout: smoothed round-trip time plus some deviations, within bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rto {
+    /// Exact or in ticks.
+    pub model: TimerModel,
+    /// Mean deviations added to the mean: 2 in 4.3BSD-Tahoe (CI-TCP-1), 4 since (RFC 6298, 2.3).
+    pub deviations: u32,
+    /// Before the first sample.
+    pub initial: Duration,
+    /// Lower bound, before backing off.
+    pub minimum: Duration,
+    /// Upper bound, also when backed off.
+    pub maximum: Duration,
+}
+
+impl Rto {
+    /// RFC 6298, with its minimum of 1 s (2.4) and a maximum of 60 s (2.5).
+    pub const RFC_6298: Rto = Rto {
+        model: TimerModel::Ideal { granularity: Duration::from_millis(1) },
+        deviations: 4,
+        initial: Duration::from_secs(1),
+        minimum: Duration::from_secs(1),
+        maximum: Duration::from_secs(60),
+    };
+
+    /// BSD: 500 ms ticks, at least two of them, at most 64 s, at first 6 s (Stevens, TCP/IP
+    /// Illustrated 1, 21.3).
+    pub const fn bsd(deviations: u32, phase: Duration) -> Rto {
+        Rto {
+            model: TimerModel::Ticks { tick: Duration::from_millis(500), phase },
+            deviations,
+            initial: Duration::from_secs(6),
+            minimum: Duration::from_secs(1),
+            maximum: Duration::from_secs(64),
+        }
+    }
+}
+
+/// What cwnd is after nothing was sent for a retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleRestart {
+    /// As before.
+    Keep,
+    /// The initial window, if it was larger (RFC 5681, 4.1).
+    InitialWindow,
+}
+
+/// Who takes received bytes out of the receive buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// The application is always ready: in-order bytes go to `Sink::deliver` at once.
+    Immediate,
+    /// The owner calls `peek` and `consume`; what it does not consume closes the window.
+    Manual,
+}
+
+/// The parameters of one endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The sender's algorithm.
+    pub congestion: Congestion,
+    /// Largest payload of a segment without options, bytes, also offered to the peer; 1460 for
+    /// Ethernet (RFC 9293, 3.7.1). Options shorten a segment's payload (RFC 6691).
+    pub mss: u16,
+    /// Room for received bytes, which is the largest window offered. 64 KiB less one is the most
+    /// without window scaling.
+    pub receive_buffer_bytes: u32,
+    /// Most bytes that [`crate::Endpoint::write`] keeps. No limit by default: payload by name
+    /// takes no room.
+    pub send_buffer_bytes: u64,
+    /// Shift count offered on the SYN (RFC 7323, 2), at most 14; `None`: not offered.
+    pub window_scale: Option<u8>,
+    /// Timestamps and PAWS (RFC 7323) offered.
+    pub timestamps: bool,
+    /// SACK (RFC 2018) offered.
+    pub sack: bool,
+    /// When data is acknowledged.
+    pub delayed_ack: DelayedAck,
+    /// Retransmission timeout.
+    pub rto: Rto,
+    /// First cwnd, segments: 1 in 4.3BSD, 10 in RFC 6928.
+    pub initial_window_segments: u32,
+    /// First ssthresh, bytes; 65535 in 4.3BSD, "arbitrarily high" in RFC 5681, 3.1.
+    pub initial_ssthresh_bytes: u32,
+    /// Least ssthresh, segments: 2 (RFC 5681, equation 4; CI-TCP-4 lets it be 1).
+    pub ssthresh_min_segments: u32,
+    /// What ssthresh is half of.
+    pub halving: Halving,
+    /// Fast retransmit soon after a loss.
+    pub repeated_fast_retransmit: RepeatedFastRetransmit,
+    /// A new segment on each of the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// cwnd after idleness.
+    pub idle_restart: IdleRestart,
+    /// Timeouts of one segment in a row before the connection is given up: 12 in 4.3BSD.
+    pub timeouts_max: u32,
+    /// How long TIME-WAIT lasts: 2 MSL; RFC 9293, 3.4.2 has 4 min, today's systems 60 s.
+    pub time_wait: Duration,
+    /// Who reads.
+    pub reading: Reading,
+}
+
+impl Config {
+    /// Hosts of the papers: 4.3BSD's timers and windows, no options but MSS, 64 KiB windows, an
+    /// ACK for every second segment or after 200 ms. `congestion` also sets the number of
+    /// deviations (INC-1) and, Tahoe alone, allows repeated fast retransmits. Set `rto.model`'s
+    /// phase per run (A3).
+    pub const fn bsd_1995(congestion: Congestion) -> Config {
+        let (deviations, repeated_fast_retransmit) = match congestion {
+            Congestion::Tahoe => (2, RepeatedFastRetransmit::Allowed),
+            Congestion::Reno | Congestion::Sack => (4, RepeatedFastRetransmit::Careful),
+        };
+        Config {
+            congestion,
+            mss: 1460,
+            receive_buffer_bytes: 65_535,
+            send_buffer_bytes: u64::MAX,
+            window_scale: None,
+            timestamps: false,
+            sack: matches!(congestion, Congestion::Sack),
+            delayed_ack: DelayedAck::Within(Duration::from_millis(200)),
+            rto: Rto::bsd(deviations, Duration::ZERO),
+            initial_window_segments: 1,
+            initial_ssthresh_bytes: 65_535,
+            ssthresh_min_segments: 2,
+            halving: Halving::Window,
+            repeated_fast_retransmit,
+            limited_transmit: false,
+            idle_restart: IdleRestart::InitialWindow,
+            timeouts_max: 12,
+            time_wait: Duration::from_secs(60),
+            reading: Reading::Immediate,
+        }
+    }
+
+    /// The RFCs in force: timestamps, SACK, window scaling, 4 MiB of receive buffer, delayed ACKs
+    /// of at most 40 ms, RFC 6298, RFC 6928, RFC 3042.
+    pub const fn modern(congestion: Congestion) -> Config {
+        Config {
+            congestion,
+            mss: 1460,
+            receive_buffer_bytes: 4 << 20,
+            send_buffer_bytes: u64::MAX,
+            window_scale: Some(7),
+            timestamps: true,
+            sack: true,
+            delayed_ack: DelayedAck::Within(Duration::from_millis(40)),
+            rto: Rto::RFC_6298,
+            initial_window_segments: 10,
+            initial_ssthresh_bytes: u32::MAX,
+            ssthresh_min_segments: 2,
+            halving: Halving::Flight,
+            repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
+            limited_transmit: true,
+            idle_restart: IdleRestart::InitialWindow,
+            timeouts_max: 15,
+            time_wait: Duration::from_secs(60),
+            reading: Reading::Immediate,
+        }
+    }
+
+    /// The one-way TCP of ns-2's `tcpVariants` suite: 1000-byte packets, a window of 28 of them,
+    /// first ssthresh the same, two packets after the SYN, RTO from 1 s, at first 6 s, an ACK for
+    /// every packet.
+    pub const fn ns2(congestion: Congestion) -> Config {
+        let window_bytes = 28 * 1000;
+        Config {
+            congestion,
+            mss: 1000,
+            receive_buffer_bytes: window_bytes,
+            send_buffer_bytes: u64::MAX,
+            window_scale: None,
+            timestamps: false,
+            sack: matches!(congestion, Congestion::Sack),
+            delayed_ack: DelayedAck::None,
+            rto: Rto {
+                model: TimerModel::Ideal { granularity: Duration::from_millis(10) },
+                deviations: 4,
+                initial: Duration::from_secs(6),
+                minimum: Duration::from_secs(1),
+                maximum: Duration::from_secs(64),
+            },
+            initial_window_segments: 2,
+            initial_ssthresh_bytes: window_bytes,
+            ssthresh_min_segments: 2,
+            halving: Halving::Window,
+            repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
+            limited_transmit: false,
+            idle_restart: IdleRestart::Keep,
+            timeouts_max: 12,
+            time_wait: Duration::ZERO,
+            reading: Reading::Immediate,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Congestion control: one small trait, one file per sender.
+//!
+//! The endpoint says what happened, the controller answers one question: how large is cwnd. How a
+//! loss is repaired follows from the sender too ([`Repair`]), but repairing is the endpoint's work,
+//! so that these files hold only what makes Tahoe Tahoe and Reno Reno.
+
+mod reno;
+mod sack;
+mod tahoe;
+mod windows;
+
+pub(crate) use windows::Windows;
+
+use crate::config::{Config, Congestion};
+use reno::Reno;
+use sack::Sack;
+use tahoe::Tahoe;
+
+/// Duplicate ACKs that stand for a loss (RFC 5681, 3.2; CI-TCP-6).
+pub(crate) const DUPACK_THRESHOLD: u32 = 3;
+
+/// A sender's windows, told what happens.
+pub(crate) trait Controller {
+    /// How this sender repairs what duplicate ACKs show.
+    const REPAIR: Repair;
+
+    /// An ACK outside recovery acknowledged this many bytes for the first time.
+    fn on_new_ack(&mut self, bytes: u32);
+
+    /// Another duplicate ACK came during fast recovery.
+    fn on_dupack(&mut self);
+
+    /// Duplicate ACKs or SACK blocks show a loss; fast retransmit follows.
+    fn on_fast_retransmit(&mut self, loss: Loss);
+
+    /// The ACK came that ends recovery.
+    fn on_recovered(&mut self);
+
+    /// The retransmission timer fired.
+    fn on_timeout(&mut self, loss: Loss);
+
+    /// Nothing was sent for a retransmission timeout.
+    fn on_idle(&mut self);
+
+    /// How much may be in flight, bytes; at least one segment.
+    fn cwnd(&self) -> u32;
+
+    /// Slow start threshold, bytes.
+    fn ssthresh(&self) -> u32;
+}
+
+/// How a sender repairs a loss that it sees without a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repair {
+    /// It goes back to the hole and sends everything again from there.
+    GoBackN,
+    /// It sends the one segment again and goes on sending new ones (RFC 5681, 3.2).
+    FastRecovery,
+    /// It fills the holes that SACK blocks show (RFC 6675).
+    Scoreboard,
+}
+
+/// The circumstances of a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loss {
+    /// Bytes sent and not acknowledged.
+    pub flight: u32,
+    /// The peer's window, bytes.
+    pub send_window: u32,
+    /// Which timeout in a row of the same segment, from 1; 0 for a fast retransmit.
+    pub attempt: u32,
+}
+
+/// The controller of one endpoint: a closed set of types, so that calls are direct.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum AnyController {
+    Tahoe(Tahoe),
+    Reno(Reno),
+    Sack(Sack),
+}
+
+/// The same call on whichever controller it is.
+macro_rules! each {
+    ($self:ident, $controller:ident => $call:expr) => {
+        match $self {
+            AnyController::Tahoe($controller) => $call,
+            AnyController::Reno($controller) => $call,
+            AnyController::Sack($controller) => $call,
+        }
+    };
+}
+
+impl AnyController {
+    /// The configured controller; without SACK blocks, RFC 6675's sender has Reno's recovery.
+    pub(crate) fn new(config: &Config, mss: u32, sack: SackUse) -> Self {
+        let windows = Windows::new(config, mss);
+        match (config.congestion, sack) {
+            (Congestion::Tahoe, _) => AnyController::Tahoe(Tahoe::new(windows)),
+            (Congestion::Sack, SackUse::Agreed) => AnyController::Sack(Sack::new(windows)),
+            (Congestion::Reno | Congestion::Sack, _) => AnyController::Reno(Reno::new(windows)),
+        }
+    }
+
+    pub(crate) fn repair(&self) -> Repair {
+        fn of<C: Controller>(_: &C) -> Repair {
+            C::REPAIR
+        }
+        each!(self, controller => of(controller))
+    }
+
+    #[inline]
+    pub(crate) fn on_new_ack(&mut self, bytes: u32) {
+        each!(self, controller => controller.on_new_ack(bytes));
+    }
+
+    pub(crate) fn on_dupack(&mut self) {
+        each!(self, controller => controller.on_dupack());
+    }
+
+    pub(crate) fn on_fast_retransmit(&mut self, loss: Loss) {
+        each!(self, controller => controller.on_fast_retransmit(loss));
+    }
+
+    pub(crate) fn on_recovered(&mut self) {
+        each!(self, controller => controller.on_recovered());
+    }
+
+    pub(crate) fn on_timeout(&mut self, loss: Loss) {
+        each!(self, controller => controller.on_timeout(loss));
+    }
+
+    pub(crate) fn on_idle(&mut self) {
+        each!(self, controller => controller.on_idle());
+    }
+
+    #[inline]
+    pub(crate) fn cwnd(&self) -> u32 {
+        each!(self, controller => controller.cwnd())
+    }
+
+    pub(crate) fn ssthresh(&self) -> u32 {
+        each!(self, controller => controller.ssthresh())
+    }
+}
+
+/// Whether both ends agreed on SACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SackUse {
+    Agreed,
+    Refused,
+}

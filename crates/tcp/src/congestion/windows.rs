@@ -1,0 +1,157 @@
+//! cwnd and ssthresh: the arithmetic that Tahoe, Reno and RFC 6675 share (RFC 5681, section 3.1).
+//!
+//! cwnd carries 16 fractional bits, so that opening it by 1/cwnd of a segment per ACK adds up.
+
+use super::Loss;
+use crate::config::{Config, Halving};
+
+/// cwnd and ssthresh of one sender.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Windows {
+    /// In 2^-16 bytes.
+    cwnd: u64,
+    /// Bytes.
+    ssthresh: u32,
+    /// Bytes of a full segment.
+    mss: u32,
+    initial: u32,
+    ssthresh_min: u32,
+    halving: Halving,
+}
+
+const FRACTION_BITS: u32 = 16;
+
+/// No window field can offer more (RFC 7323, 2.2), so no larger cwnd means anything.
+const CWND_MAX: u32 = 1 << 30;
+
+impl Windows {
+    /// As a connection begins, with segments of `mss` bytes.
+    pub(crate) fn new(config: &Config, mss: u32) -> Self {
+        let initial = config.initial_window_segments.max(1).saturating_mul(mss).min(CWND_MAX);
+        Windows {
+            cwnd: u64::from(initial) << FRACTION_BITS,
+            ssthresh: config.initial_ssthresh_bytes,
+            mss,
+            initial,
+            ssthresh_min: config.ssthresh_min_segments.max(1).saturating_mul(mss),
+            halving: config.halving,
+        }
+    }
+
+    /// Congestion window, whole bytes.
+    #[inline]
+    pub(crate) fn cwnd(&self) -> u32 {
+        (self.cwnd >> FRACTION_BITS) as u32
+    }
+
+    /// Slow start threshold, bytes.
+    #[inline]
+    pub(crate) fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+
+    /// Bytes of a full segment.
+    #[inline]
+    pub(crate) fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// Opens cwnd for an ACK of `bytes` new bytes: by a segment below ssthresh (RFC 5681, equation
+    /// 2), by 1/cwnd of one above (equation 3; CI-TCP-5).
+    #[inline]
+    pub(crate) fn open(&mut self, bytes: u32) {
+        self.cwnd += if self.cwnd() < self.ssthresh {
+            u64::from(bytes.min(self.mss)) << FRACTION_BITS
+        } else {
+            // (mss^2 / cwnd) in 2^-16 bytes, with 8 of the divisor's fractional bits.
+            let mss = u64::from(self.mss.min(u32::from(u16::MAX)));
+            ((mss * mss) << (FRACTION_BITS + 8)) / (self.cwnd >> 8)
+        };
+        self.cwnd = self.cwnd.min(u64::from(CWND_MAX) << FRACTION_BITS);
+    }
+
+    /// Sets ssthresh to half of what the configuration says.
+    pub(crate) fn halve(&mut self, loss: Loss) {
+        let half = match self.halving {
+            Halving::Window => {
+                let segments = self.cwnd().min(loss.send_window) / 2 / self.mss;
+                segments * self.mss
+            }
+            Halving::Flight if loss.attempt > 1 => self.ssthresh,
+            Halving::Flight => loss.flight / 2,
+        };
+        self.ssthresh = half.max(self.ssthresh_min);
+    }
+
+    /// Sets cwnd to ssthresh.
+    pub(crate) fn deflate(&mut self) {
+        self.cwnd = u64::from(self.ssthresh.min(CWND_MAX)) << FRACTION_BITS;
+    }
+
+    /// Sets cwnd to one segment: slow start.
+    pub(crate) fn collapse(&mut self) {
+        self.cwnd = u64::from(self.mss) << FRACTION_BITS;
+    }
+
+    /// Sets cwnd to the initial window if it was larger (RFC 5681, 4.1).
+    pub(crate) fn restart(&mut self) {
+        self.cwnd = self.cwnd.min(u64::from(self.initial) << FRACTION_BITS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Congestion;
+
+    fn windows() -> Windows {
+        Windows::new(&Config::ns2(Congestion::Reno), 1000)
+    }
+
+    #[test]
+    fn ci_tcp_5_cwnd_doubles_per_round_trip_then_grows_by_one_segment() {
+        let mut windows = windows();
+        for expected in [4, 8, 16] {
+            for _ in 0..windows.cwnd() / 1000 {
+                windows.open(1000);
+            }
+            assert_eq!(windows.cwnd(), expected * 1000);
+        }
+        windows.ssthresh = 16_000;
+        for _ in 0..16 {
+            windows.open(1000);
+        }
+        // Sixteen steps of 1/cwnd fall a little short of one, as in ns-2.
+        assert!((16_960..17_000).contains(&windows.cwnd()), "{}", windows.cwnd());
+    }
+
+    #[test]
+    fn ci_tcp_4_halving_repeatedly_ends_at_the_floor() {
+        let mut windows = windows();
+        windows.cwnd = 32_000 << FRACTION_BITS;
+        let loss = Loss { flight: 32_000, send_window: 64_000, attempt: 1 };
+        windows.halve(loss);
+        windows.collapse();
+        assert_eq!((windows.ssthresh(), windows.cwnd()), (16_000, 1000));
+        windows.halve(Loss { attempt: 2, ..loss });
+        assert_eq!(windows.ssthresh(), 2000);
+    }
+
+    #[test]
+    fn rfc_5681_a_timeout_that_repeats_leaves_ssthresh() {
+        let mut windows = windows();
+        windows.halving = Halving::Flight;
+        let loss = Loss { flight: 32_000, send_window: 64_000, attempt: 1 };
+        windows.halve(loss);
+        windows.halve(Loss { flight: 1000, attempt: 2, ..loss });
+        assert_eq!(windows.ssthresh(), 16_000);
+    }
+
+    #[test]
+    fn odd_windows_halve_to_whole_segments() {
+        let mut windows = windows();
+        windows.cwnd = 15_900 << FRACTION_BITS;
+        windows.halve(Loss { flight: 15_000, send_window: 28_000, attempt: 0 });
+        assert_eq!(windows.ssthresh(), 7000);
+    }
+}

@@ -1,0 +1,194 @@
+//! Building packets: headers from a template, options, identities.
+
+use crate::connection::Endpoint;
+use crate::receiver::SHIFT_MAX;
+use crate::timers::Timer;
+use sansio::{Cause, Duration, FlowKey, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
+use wire::ip::{self, Protocol};
+use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps, kind};
+
+/// The headers that all segments of a connection share.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Template {
+    ip: ip::Header,
+    tcp: Header,
+}
+
+impl Template {
+    pub(crate) fn new(flow: FlowKey) -> Self {
+        Template {
+            ip: ip::Header::new(flow.source.address, flow.destination.address, Protocol::TCP),
+            tcp: Header::new(flow.source.port, flow.destination.port),
+        }
+    }
+
+    /// From here on every segment has timestamps.
+    pub(crate) fn use_timestamps(&mut self) {
+        let pushed = self.tcp.options.push_timestamps(Timestamps::default());
+        debug_assert!(pushed.is_ok(), "the template has no other options");
+    }
+}
+
+/// One segment to send.
+pub(crate) struct Segment {
+    pub(crate) seq: Seq,
+    pub(crate) flags: Flags,
+    pub(crate) payload: Payload,
+    pub(crate) cause: Cause,
+}
+
+/// One tick of the timestamp clock (RFC 7323, 5.4: 1 ms to 1 s).
+const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
+
+impl Endpoint {
+    /// Sends a segment of an open connection; it carries every ACK that was due.
+    #[inline]
+    pub(crate) fn emit(&mut self, segment: Segment, sink: &mut impl Sink, now: Instant) {
+        let mut header = self.template.tcp;
+        header.seq = segment.seq;
+        header.ack = self.receiver.next;
+        header.flags = segment.flags;
+        header.window = self.receiver.offer_window();
+        if let Some(echo) = &self.receiver.timestamps {
+            let value = self.timestamp(now);
+            header.options.set_timestamps(Timestamps { value, echo: echo.recent });
+        }
+        if !self.receiver.reassembly.is_empty() {
+            self.push_sack(&mut header);
+        }
+        self.receiver.on_ack_sent();
+        self.timers.stop(Timer::DelayedAck);
+        self.post(header, segment.payload, segment.cause, sink);
+    }
+
+    /// A pure ACK. Its number is the highest sent, so that it is in order whatever is being sent
+    /// again.
+    #[inline]
+    pub(crate) fn send_ack(&mut self, sink: &mut impl Sink, now: Instant) {
+        self.send_control(Flags::ACK, sink, now);
+    }
+
+    /// A segment without data at the highest number sent.
+    pub(crate) fn send_control(&mut self, flags: Flags, sink: &mut impl Sink, now: Instant) {
+        self.statistics.control_segments_sent += 1;
+        let seq = self.sender.max;
+        let segment = Segment { seq, flags, payload: Payload::EMPTY, cause: Cause::Original };
+        self.emit(segment, sink, now);
+    }
+
+    /// SYN or SYN, ACK, with the options offered or agreed; first or again.
+    pub(crate) fn send_syn(&mut self, flags: Flags, sink: &mut impl Sink, now: Instant) {
+        let answers = flags.contains(Flags::ACK);
+        let again = self.sender.attempts > 0;
+        let sender = &mut self.sender;
+        let mut header = Header { seq: sender.una, flags, ..self.template.tcp };
+        sender.max = sender.una + 1;
+        sender.next = sender.max;
+        sender.timed = (!again).then_some((sender.max, now));
+        self.push_syn_options(&mut header, answers, now);
+        if answers {
+            header.ack = self.receiver.next;
+        }
+        let shift = core::mem::take(&mut self.receiver.shift);
+        header.window = self.receiver.offer_window();
+        self.receiver.shift = shift;
+        self.timers.set(Timer::Retransmission, self.rtt.deadline(now));
+        self.statistics.control_segments_sent += 1;
+        let cause = if again { Cause::EndToEndRetransmission } else { Cause::Original };
+        self.post(header, Payload::EMPTY, cause, sink);
+    }
+
+    /// Answers a segment of no connection (RFC 9293, 3.10.7.1).
+    pub(crate) fn refuse(&mut self, header: &Header, payload_bytes: u32, sink: &mut impl Sink) {
+        if header.flags.contains(Flags::RST) {
+            return;
+        }
+        let mut reset = Header::new(self.flow.source.port, self.flow.destination.port);
+        if header.flags.contains(Flags::ACK) {
+            reset.flags = Flags::RST;
+            reset.seq = header.ack;
+        } else {
+            reset.flags = Flags::RST.with(Flags::ACK);
+            reset.ack = header.seq + header.sequence_length(payload_bytes);
+        }
+        self.statistics.control_segments_sent += 1;
+        self.post(reset, Payload::EMPTY, Cause::Original, sink);
+    }
+
+    /// Payload of a full segment beside the SACK blocks that are due (RFC 6691).
+    #[inline]
+    pub(crate) fn segment_room(&self) -> u32 {
+        if self.receiver.reassembly.is_empty() {
+            return self.sender.mss;
+        }
+        let mut blocks = [SackBlock::default(); 4];
+        let count = self.receiver.sack_blocks(&mut blocks[..self.receiver.sack_blocks_max()]);
+        let bytes = if count == 0 { 0 } else { 4 + 8 * count as u32 };
+        self.sender.mss.saturating_sub(bytes).max(1)
+    }
+
+    /// The round-trip time by the timestamp that an ACK echoes, if that was sent after the last
+    /// timeout.
+    pub(crate) fn echoed_round_trip(&self, header: &Header, now: Instant) -> Option<Duration> {
+        self.receiver.timestamps?;
+        let Timestamps { echo, .. } = header.options.timestamps()?;
+        let ticks = self.timestamp(now).wrapping_sub(echo);
+        let ticks_since_timeout =
+            self.timestamp(now).wrapping_sub(self.timestamp(self.sender.timed_out_at));
+        (ticks <= ticks_since_timeout).then(|| TIMESTAMP_TICK * u64::from(ticks))
+    }
+
+    /// Our timestamp clock; it begins at a number of the connection's own.
+    #[inline]
+    fn timestamp(&self, now: Instant) -> u32 {
+        ((now.as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32).wrapping_add(self.timestamp_base)
+    }
+
+    fn push_sack(&self, header: &mut Header) {
+        let mut blocks = [SackBlock::default(); 4];
+        let room = &mut blocks[..self.receiver.sack_blocks_max()];
+        let count = self.receiver.sack_blocks(room);
+        header.options.push_sack(&room[..count]);
+    }
+
+    fn push_syn_options(&self, header: &mut Header, answers: bool, now: Instant) {
+        let config = &self.config;
+        let receiver = &self.receiver;
+        header.options = Default::default();
+        let [high, low] = config.mss.to_be_bytes();
+        let mut pushed = header.options.push(&[kind::MSS, 4, high, low]);
+        if config.sack && (!answers || receiver.sack) {
+            let option = [kind::NOP, kind::NOP, kind::SACK_PERMITTED, 2];
+            pushed = pushed.and(header.options.push(&option));
+        }
+        if config.timestamps && (!answers || receiver.timestamps.is_some()) {
+            let echo = receiver.timestamps.map_or(0, |echo| echo.recent);
+            let value = self.timestamp(now);
+            pushed = pushed.and(header.options.push_timestamps(Timestamps { value, echo }));
+        }
+        if let Some(shift) = config.window_scale
+            && (!answers || self.scales)
+        {
+            let option = [kind::NOP, kind::WINDOW_SCALE, 3, shift.min(SHIFT_MAX)];
+            pushed = pushed.and(header.options.push(&option));
+        }
+        debug_assert!(pushed.is_ok(), "4 + 4 + 12 + 4 bytes fit into 40");
+    }
+
+    #[inline]
+    fn post(&mut self, header: Header, payload: Payload, cause: Cause, sink: &mut impl Sink) {
+        let ip = ip::Header { identification: self.identification(), ..self.template.ip };
+        let packet = Packet { cause, ..Packet::tcp(sink.new_id(), ip, header, payload) };
+        sink.send(Side::NETWORK, Priority::Normal, PacketRef::new(packet));
+    }
+
+    /// IPv4 identifications count up (SNHO and MCAST rows tell packets apart by them).
+    #[inline]
+    fn identification(&mut self) -> u16 {
+        if self.flow.source.address.is_ipv6() {
+            return 0;
+        }
+        self.template.ip.identification = self.template.ip.identification.wrapping_add(1);
+        self.template.ip.identification
+    }
+}

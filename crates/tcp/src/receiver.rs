@@ -1,0 +1,324 @@
+//! The receiving half: data in, the window offered, when to acknowledge.
+//!
+//! RFC 9293 sections 3.8.6.2.2 (silly windows) and 3.8.6.3 (delayed ACKs), RFC 5681 section 4.2
+//! (what is acknowledged at once), RFC 7323 (PAWS). We differ in offering the whole buffer
+//! whenever it is empty, however little was read.
+
+use crate::buffer::Buffer;
+use crate::config::{Config, DelayedAck};
+use crate::connection::Endpoint;
+use crate::reassembly::{Reassembly, SACK_BLOCKS_MAX};
+use crate::state::State;
+use crate::timers::Timer;
+use sansio::{Delivery, Duration, EventKind, Instant, Packet, Payload, Sink};
+use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps};
+
+/// What the receiving half keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Receiver {
+    /// Next expected, RCV.NXT.
+    pub(crate) next: Seq,
+    /// The highest number ever offered, plus one: RCV.NXT + RCV.WND.
+    pub(crate) edge: Seq,
+    /// Shift count of our window fields.
+    pub(crate) shift: u8,
+    /// SACK blocks are sent.
+    pub(crate) sack: bool,
+    /// Timestamps are in use; the peer's to echo.
+    pub(crate) timestamps: Option<Echo>,
+    /// In-order bytes that were not read.
+    pub(crate) unread: Buffer,
+    pub(crate) reassembly: Reassembly,
+    /// Where the peer's FIN stands.
+    fin: Option<Seq>,
+    /// The FIN and all before it came.
+    pub(crate) finished: bool,
+    pub(crate) last_ack_sent: Seq,
+    ack: AckDue,
+    /// Segments since the last ACK.
+    unanswered: u32,
+    pub(crate) challenged_at: Option<Instant>,
+    buffer_bytes: u32,
+    mss: u32,
+    pieces_max: usize,
+}
+
+/// The peer's timestamp to echo (RFC 7323, 4.3).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Echo {
+    pub(crate) recent: u32,
+    pub(crate) recent_at: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum AckDue {
+    No,
+    Later,
+    Now,
+}
+
+/// A timestamp older than this says nothing (RFC 7323, 5.5).
+const PAWS_AGE_MAX: Duration = Duration::from_secs(24 * 24 * 3600);
+/// Pieces kept out of order: one per this many bytes of receive buffer, and some.
+const PIECE_BYTES: usize = 128;
+const PIECES_MIN: usize = 64;
+/// Largest window field without scaling.
+const FIELD_MAX: u32 = u16::MAX as u32;
+/// Largest shift count (RFC 7323, 2.3).
+pub(crate) const SHIFT_MAX: u8 = 14;
+/// Largest receive buffer: the window that field and shift can offer.
+const BUFFER_MAX: u32 = FIELD_MAX << SHIFT_MAX;
+
+impl Receiver {
+    pub(crate) fn new(config: &Config) -> Self {
+        let buffer_bytes = config.receive_buffer_bytes.min(BUFFER_MAX);
+        Receiver {
+            next: Seq(0),
+            edge: Seq(0),
+            shift: 0,
+            sack: false,
+            timestamps: None,
+            unread: Buffer::default(),
+            reassembly: Reassembly::default(),
+            fin: None,
+            finished: false,
+            last_ack_sent: Seq(0),
+            ack: AckDue::No,
+            unanswered: 0,
+            challenged_at: None,
+            buffer_bytes,
+            mss: u32::from(config.mss),
+            pieces_max: buffer_bytes as usize / PIECE_BYTES + PIECES_MIN,
+        }
+    }
+
+    /// Begins after the peer's SYN.
+    pub(crate) fn start(&mut self, syn: Seq) {
+        self.next = syn + 1;
+        self.edge = self.next;
+        self.last_ack_sent = self.next;
+    }
+
+    pub(crate) fn forget_holes(&mut self) {
+        self.reassembly = Reassembly::default();
+    }
+
+    /// True if some of `seq .. seq + length` is wanted (RFC 9293, 3.10.7.4), or it is empty and
+    /// within the window or at its edge, where a peer that has used up its window acknowledges.
+    #[inline]
+    pub(crate) fn accepts(&self, seq: Seq, length: u32) -> bool {
+        if seq == self.next {
+            return true;
+        }
+        match length {
+            0 => seq.after(self.next) && seq.at_or_before(self.edge),
+            _ => (seq + length).after(self.next) && seq.before(self.edge),
+        }
+    }
+
+    /// True if the peer's timestamp is not older than one seen before (PAWS).
+    #[inline]
+    pub(crate) fn passes_paws(&self, header: &Header, now: Instant) -> bool {
+        let Some(echo) = &self.timestamps else { return true };
+        if header.flags.contains(Flags::RST) {
+            return true;
+        }
+        match header.options.timestamps() {
+            // A segment without the option is let go (RFC 7323, 3.2).
+            None => false,
+            Some(sent) => {
+                let old = Seq(sent.value).before(Seq(echo.recent));
+                !old || now.since(echo.recent_at) > PAWS_AGE_MAX
+            }
+        }
+    }
+
+    /// Remembers the timestamp of a segment that begins at or before the last ACK sent.
+    #[inline]
+    pub(crate) fn note_timestamp(&mut self, header: &Header, now: Instant) {
+        let Some(echo) = &mut self.timestamps else { return };
+        let Some(Timestamps { value, .. }) = header.options.timestamps() else { return };
+        if header.seq.at_or_before(self.last_ack_sent) {
+            *echo = Echo { recent: value, recent_at: now };
+        }
+    }
+
+    /// The window field of the next segment; what it offers is never taken back.
+    #[inline]
+    pub(crate) fn offer_window(&mut self) -> u16 {
+        let edge = self.edge_wanted();
+        let window = match edge.after(self.edge) && !self.is_silly(edge) {
+            true => edge.since(self.next),
+            false => self.edge.since(self.next),
+        };
+        let field = (window >> self.shift).min(FIELD_MAX);
+        self.edge = self.edge.max(self.next + (field << self.shift));
+        field as u16
+    }
+
+    /// True if reading has opened the window far enough to tell the peer.
+    pub(crate) fn should_tell_window(&self) -> bool {
+        let edge = self.edge_wanted();
+        let step = (2 * self.mss).min(self.buffer_bytes / 2).max(1);
+        edge.after(self.edge) && edge.since(self.edge) >= step
+    }
+
+    /// Every segment acknowledges.
+    #[inline]
+    pub(crate) fn on_ack_sent(&mut self) {
+        self.last_ack_sent = self.next;
+        self.ack = AckDue::No;
+        self.unanswered = 0;
+    }
+
+    pub(crate) fn acknowledge_now(&mut self) {
+        self.ack = AckDue::Now;
+    }
+
+    /// Up to `room.len()` SACK blocks; returns how many.
+    #[inline]
+    pub(crate) fn sack_blocks(&self, room: &mut [SackBlock]) -> usize {
+        if !self.sack || self.reassembly.is_empty() { 0 } else { self.reassembly.blocks(room) }
+    }
+
+    /// Most blocks beside the other options of a segment.
+    pub(crate) fn sack_blocks_max(&self) -> usize {
+        if self.timestamps.is_some() { SACK_BLOCKS_MAX - 1 } else { SACK_BLOCKS_MAX }
+    }
+
+    #[inline]
+    fn edge_wanted(&self) -> Seq {
+        let free = u64::from(self.buffer_bytes).saturating_sub(self.unread.len());
+        self.next + free as u32
+    }
+
+    /// RFC 9293, 3.8.6.2.2, for a buffer that is not empty.
+    #[inline]
+    fn is_silly(&self, edge: Seq) -> bool {
+        let step = self.mss.min(self.buffer_bytes / 2);
+        !self.unread.is_empty() && edge.since(self.edge) < step
+    }
+}
+
+impl Endpoint {
+    /// Takes the data and FIN of an acceptable segment.
+    #[inline]
+    pub(crate) fn receive(
+        &mut self,
+        header: &Header,
+        packet: &Packet,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) {
+        let receiver = &mut self.receiver;
+        let has_fin = header.flags.contains(Flags::FIN);
+        let length = packet.payload.len();
+        let end = header.seq + length;
+        let in_order = header.seq == receiver.next
+            && end.at_or_before(receiver.edge)
+            && receiver.reassembly.is_empty()
+            && receiver.fin.is_none();
+        if in_order && !has_fin {
+            self.accept(packet.payload.clone(), sink);
+            self.delay_ack(packet.segments(), now);
+            return;
+        }
+        self.receive_slowly(header, &packet.payload, sink);
+        if self.receiver.fin == Some(self.receiver.next) && !self.receiver.finished {
+            self.receiver.next += 1;
+            self.receiver.finished = true;
+            self.on_fin(sink, now);
+        }
+    }
+
+    /// Anything but the next bytes alone: parts are old, beyond the window or a hole, or there is
+    /// a FIN. All of that is acknowledged at once (RFC 5681, 4.2).
+    fn receive_slowly(&mut self, header: &Header, payload: &Payload, sink: &mut impl Sink) {
+        let receiver = &mut self.receiver;
+        receiver.ack = AckDue::Now;
+        let limit = receiver.fin.unwrap_or(receiver.edge).min(receiver.edge);
+        let end = header.seq + payload.len();
+        let start = header.seq.max(receiver.next);
+        let stop = end.min(limit);
+        if header.flags.contains(Flags::FIN) && receiver.fin.is_none() {
+            let highest = receiver.reassembly.end().unwrap_or(receiver.next);
+            let believable = end.at_or_after(highest) && end.at_or_before(receiver.edge);
+            if believable {
+                receiver.fin = Some(end);
+            }
+        }
+        if !start.before(stop) {
+            if !payload.is_empty() {
+                self.statistics.duplicate_segments_received += 1;
+            }
+            return;
+        }
+        let fresh = payload.slice(start.since(header.seq), stop.since(header.seq));
+        if start.after(receiver.next) {
+            self.statistics.out_of_order_segments_received += 1;
+            let pieces_max = receiver.pieces_max;
+            if !receiver.reassembly.insert(start, &fresh, pieces_max) {
+                let value = pieces_max as u64;
+                self.report(sink, || EventKind::Limit { name: "tcp pieces out of order", value });
+            }
+            return;
+        }
+        self.accept(fresh, sink);
+        while let Some(payload) = self.receiver.reassembly.pop(self.receiver.next) {
+            self.accept(payload, sink);
+        }
+    }
+
+    /// Takes the next bytes in order.
+    #[inline]
+    fn accept(&mut self, payload: Payload, sink: &mut impl Sink) {
+        let length = payload.len();
+        self.receiver.next += length;
+        self.statistics.bytes_received += u64::from(length);
+        if self.reads_at_once() {
+            sink.deliver(Delivery { payload });
+        } else {
+            self.receiver.unread.push(payload);
+        }
+    }
+
+    #[inline]
+    fn delay_ack(&mut self, segments: u32, now: Instant) {
+        let receiver = &mut self.receiver;
+        receiver.unanswered += segments;
+        match self.config.delayed_ack {
+            DelayedAck::Within(span) if receiver.unanswered < 2 => {
+                receiver.ack = AckDue::Later;
+                if !self.timers.is_armed(Timer::DelayedAck) {
+                    self.timers.set(Timer::DelayedAck, now + span);
+                }
+            }
+            DelayedAck::None | DelayedAck::Within(_) => receiver.ack = AckDue::Now,
+        }
+    }
+
+    /// Sends an ACK if one is due and no other segment has carried it.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, sink: &mut impl Sink, now: Instant) {
+        if self.receiver.ack == AckDue::Now {
+            self.send_ack(sink, now);
+        }
+    }
+
+    /// The peer's FIN is in order (RFC 9293, 3.10.7.4, eighth).
+    fn on_fin(&mut self, sink: &mut impl Sink, now: Instant) {
+        match self.state {
+            State::Established => self.enter(State::CloseWait, sink),
+            State::FinWait1 => self.enter(State::Closing, sink),
+            State::FinWait2 => self.enter_time_wait(sink, now),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn enter_time_wait(&mut self, sink: &mut impl Sink, now: Instant) {
+        self.enter(State::TimeWait, sink);
+        self.timers.stop(Timer::Retransmission);
+        self.timers.stop(Timer::Persist);
+        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+    }
+}

@@ -1,0 +1,199 @@
+//! Round-trip time and retransmission timeout (RFC 6298; Jacobson 1988), exact or in BSD's ticks.
+//!
+//! One segment is timed at a time, and none that was sent twice (Karn; RFC 6298, 3). A timeout
+//! doubles the timeout, and the doubling lasts until the next sample (RFC 6298, 5.5 and 5.7).
+//! We differ from BSD in keeping nanoseconds where it keeps ticks; a sample is whole ticks all the
+//! same.
+
+use crate::config::{Rto, TimerModel};
+use sansio::{Duration, Instant};
+
+/// The estimator of one connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RoundTrip {
+    rule: Rto,
+    /// Eight times the smoothed round-trip time, ns; no sample yet while `timeout` is initial.
+    smoothed_times_8: u64,
+    /// Four times the mean deviation, ns.
+    deviation_times_4: u64,
+    /// Before backing off.
+    timeout: Duration,
+    /// Doublings since the last sample.
+    backoff: u32,
+    sampled: bool,
+}
+
+/// Doublings beyond this change nothing, whatever the bounds.
+const BACKOFF_MAX: u32 = 16;
+
+impl RoundTrip {
+    pub(crate) fn new(rule: Rto) -> Self {
+        RoundTrip {
+            rule,
+            smoothed_times_8: 0,
+            deviation_times_4: 0,
+            timeout: rule.initial,
+            backoff: 0,
+            sampled: false,
+        }
+    }
+
+    /// Takes a sample of a segment that was sent once; it also ends the backing off.
+    pub(crate) fn on_sample(&mut self, sample: Duration) {
+        let sample = sample.as_nanos();
+        if self.sampled {
+            let smoothed = self.smoothed_times_8 / 8;
+            let error = sample.abs_diff(smoothed);
+            self.smoothed_times_8 = self.smoothed_times_8 - smoothed + sample;
+            self.deviation_times_4 = self.deviation_times_4 - self.deviation_times_4 / 4 + error;
+        } else {
+            self.sampled = true;
+            self.smoothed_times_8 = sample * 8;
+            self.deviation_times_4 = sample * 2;
+        }
+        self.backoff = 0;
+        let least = match self.rule.model {
+            TimerModel::Ideal { granularity } => granularity.as_nanos(),
+            TimerModel::Ticks { .. } => 0,
+        };
+        let spread = self.deviation_times_4 * u64::from(self.rule.deviations) / 4;
+        let timeout = Duration::from_nanos(self.smoothed_times_8 / 8 + spread.max(least));
+        self.timeout = timeout.max(self.rule.minimum).min(self.rule.maximum);
+    }
+
+    /// The timer fired (RFC 6298, 5.5).
+    pub(crate) fn back_off(&mut self) {
+        self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
+    }
+
+    /// True if no sample came since the last timeout.
+    #[inline]
+    pub(crate) fn is_backed_off(&self) -> bool {
+        self.backoff > 0
+    }
+
+    /// The smoothed round-trip time; zero before the first sample.
+    pub(crate) fn smoothed(&self) -> Duration {
+        Duration::from_nanos(self.smoothed_times_8 / 8)
+    }
+
+    /// The retransmission timeout, backed off.
+    #[inline]
+    pub(crate) fn timeout(&self) -> Duration {
+        (self.timeout * (1 << self.backoff)).min(self.rule.maximum)
+    }
+
+    /// When a retransmission timer armed at `now` fires.
+    #[inline]
+    pub(crate) fn deadline(&self, now: Instant) -> Instant {
+        self.deadline_after(self.timeout(), now)
+    }
+
+    /// When a timer armed at `now` for `span` fires.
+    #[inline]
+    pub(crate) fn deadline_after(&self, span: Duration, now: Instant) -> Instant {
+        match self.rule.model {
+            TimerModel::Ideal { .. } => now + span,
+            TimerModel::Ticks { tick, phase } => {
+                let tick = tick.as_nanos().max(1);
+                let due = ticks_until(now, tick, phase) + span.as_nanos().div_ceil(tick);
+                Instant::from_nanos(due * tick) - phase
+            }
+        }
+    }
+
+    /// The round-trip time of a segment sent at `sent_at` and acknowledged at `now`, as this host
+    /// can measure it.
+    pub(crate) fn measure(&self, sent_at: Instant, now: Instant) -> Duration {
+        match self.rule.model {
+            TimerModel::Ideal { .. } => now.since(sent_at),
+            TimerModel::Ticks { tick, phase } => {
+                let tick = tick.as_nanos().max(1);
+                let ticks = ticks_until(now, tick, phase) - ticks_until(sent_at, tick, phase);
+                // BSD starts its count at 1 and takes the 1 off again except for the first sample.
+                let ticks = if self.sampled { ticks } else { ticks + 1 };
+                Duration::from_nanos(ticks * tick)
+            }
+        }
+    }
+}
+
+/// Ticks that have passed by `now`.
+#[inline]
+fn ticks_until(now: Instant, tick: u64, phase: Duration) -> u64 {
+    (now + phase).as_nanos() / tick
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn ideal(deviations: u32, minimum: Duration) -> RoundTrip {
+        RoundTrip::new(Rto { deviations, minimum, ..Rto::RFC_6298 })
+    }
+
+    #[test]
+    fn rfc_6298_2_numbers() {
+        let mut rtt = ideal(4, Duration::ZERO);
+        assert_eq!(rtt.timeout(), MS(1000), "2.1: 1 s before the first sample");
+        rtt.on_sample(MS(100));
+        assert_eq!(rtt.timeout(), MS(300), "2.2: R + 4 R/2");
+        rtt.on_sample(MS(180));
+        // 2.3: rttvar = 3/4 50 + 1/4 80 = 57.5, srtt = 7/8 100 + 1/8 180 = 110.
+        assert_eq!((rtt.smoothed(), rtt.timeout()), (MS(110), MS(340)));
+    }
+
+    #[test]
+    fn rfc_6298_granularity_is_the_least_spread() {
+        let mut rtt = ideal(4, Duration::ZERO);
+        for _ in 0..200 {
+            rtt.on_sample(MS(10));
+        }
+        assert_eq!(rtt.timeout(), MS(11));
+    }
+
+    #[test]
+    fn ci_tcp_1_tahoe_adds_two_deviations() {
+        let mut rtt = ideal(2, Duration::ZERO);
+        rtt.on_sample(MS(100));
+        assert_eq!(rtt.timeout(), MS(200));
+    }
+
+    #[test]
+    fn ci_tcp_3_backing_off_doubles_up_to_the_maximum_and_a_sample_ends_it() {
+        let mut rtt = RoundTrip::new(Rto::bsd(2, Duration::ZERO));
+        rtt.on_sample(Duration::ZERO);
+        let mut seconds = Vec::new();
+        for _ in 0..8 {
+            seconds.push(rtt.timeout().as_nanos() / 1_000_000_000);
+            rtt.back_off();
+        }
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 64, 64]);
+        rtt.on_sample(Duration::ZERO);
+        assert_eq!(rtt.timeout(), MS(1000));
+    }
+
+    #[test]
+    fn ci_tcp_2_two_ticks_last_half_a_second_to_a_second() {
+        for (phase, armed_at, fires_at) in
+            [(0, 0, 1000), (0, 1, 1000), (0, 499, 1000), (0, 500, 1500), (200, 0, 800)]
+        {
+            let mut rtt = RoundTrip::new(Rto::bsd(2, MS(phase)));
+            rtt.on_sample(Duration::ZERO);
+            let armed_at = Instant::ZERO + MS(armed_at);
+            assert_eq!(rtt.deadline(armed_at), Instant::ZERO + MS(fires_at));
+        }
+    }
+
+    #[test]
+    fn ticks_measure_the_ticks_between() {
+        let mut rtt = RoundTrip::new(Rto::bsd(4, Duration::ZERO));
+        let at = |millis| Instant::ZERO + MS(millis);
+        assert_eq!(rtt.measure(at(10), at(20)), MS(500), "the first sample is never zero");
+        rtt.on_sample(MS(500));
+        assert_eq!(rtt.measure(at(10), at(20)), Duration::ZERO);
+        assert_eq!(rtt.measure(at(499), at(500)), MS(500));
+    }
+}

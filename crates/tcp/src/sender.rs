@@ -1,0 +1,499 @@
+//! The sending half: ACKs in, segments out, the retransmission and persist timers.
+//!
+//! RFC 9293 section 3.10.7.4 (ACKs, window updates), 3.8.6.1 (persist), 3.8.6.2.1 (silly windows),
+//! RFC 6298 (timer), RFC 5681. We differ in having no Nagle algorithm: what is written is sent.
+
+use crate::buffer::Buffer;
+use crate::config::IdleRestart;
+use crate::congestion::Loss;
+use crate::connection::Endpoint;
+use crate::output::Segment;
+use crate::recovery::Recovery;
+use crate::scoreboard::Scoreboard;
+use crate::state::State;
+use crate::timers::Timer;
+use sansio::{Cause, Duration, EventKind, Instant, Sink};
+use wire::tcp::{Flags, Header, Seq};
+
+/// What the sending half keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sender {
+    /// Oldest unacknowledged sequence number, SND.UNA.
+    pub(crate) una: Seq,
+    /// Next to send, SND.NXT; below `max` while going back N.
+    pub(crate) next: Seq,
+    /// Highest ever sent, plus one.
+    pub(crate) max: Seq,
+    /// `max` when the last recovery or timeout began (RFC 6582, 3.2).
+    pub(crate) recover: Seq,
+    /// The peer's window, bytes, SND.WND.
+    pub(crate) window: u32,
+    /// The largest window the peer ever offered.
+    window_max: u32,
+    /// Segment that last updated the window: its number, SND.WL1, and ACK, SND.WL2.
+    window_from: (Seq, Seq),
+    /// The peer's shift count.
+    pub(crate) window_shift: u8,
+    /// Payload of a full segment without SACK blocks, bytes.
+    pub(crate) mss: u32,
+    /// Written bytes from `una` on.
+    pub(crate) buffer: Buffer,
+    pub(crate) fin: Fin,
+    /// A probe carried one unit beyond `max`, and it may have been taken.
+    probed: bool,
+    /// Duplicate ACKs in a row.
+    pub(crate) dupacks: u32,
+    pub(crate) recovery: Recovery,
+    pub(crate) scoreboard: Scoreboard,
+    /// The segment being timed: its end, and when it was sent.
+    pub(crate) timed: Option<(Seq, Instant)>,
+    /// Timeouts in a row without progress.
+    pub(crate) attempts: u32,
+    /// Probes of the closed window in a row.
+    probes: u32,
+    last_data_at: Instant,
+    /// When the retransmission timer last fired.
+    pub(crate) timed_out_at: Instant,
+}
+
+/// How far our FIN is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fin {
+    /// More may be written.
+    Open,
+    /// It follows the buffer, sent or not.
+    Pending,
+    /// The peer has it.
+    Acknowledged,
+}
+
+/// Bounds of the persist timer (Stevens, TCP/IP Illustrated 1, 22.2).
+const PERSIST_MIN: Duration = Duration::from_secs(5);
+const PERSIST_MAX: Duration = Duration::from_secs(60);
+/// Doublings of the persist timer beyond this change nothing.
+const PROBES_DOUBLED_MAX: u32 = 6;
+
+impl Sender {
+    pub(crate) fn new(initial_seq: Seq, mss: u32) -> Self {
+        Sender {
+            una: initial_seq,
+            next: initial_seq,
+            max: initial_seq,
+            recover: initial_seq,
+            window: 0,
+            window_max: 0,
+            window_from: (Seq(0), Seq(0)),
+            window_shift: 0,
+            mss,
+            buffer: Buffer::default(),
+            fin: Fin::Open,
+            probed: false,
+            dupacks: 0,
+            recovery: Recovery::None,
+            scoreboard: Scoreboard::default(),
+            timed: None,
+            attempts: 0,
+            probes: 0,
+            last_data_at: Instant::ZERO,
+            timed_out_at: Instant::ZERO,
+        }
+    }
+
+    /// Sequence space sent and not acknowledged.
+    #[inline]
+    pub(crate) fn flight(&self) -> u32 {
+        self.max.since(self.una)
+    }
+
+    /// True if bytes or the FIN are not acknowledged, sent or not.
+    #[inline]
+    fn has_work(&self) -> bool {
+        !self.buffer.is_empty() || self.fin == Fin::Pending
+    }
+
+    /// Takes the peer's window from a segment.
+    pub(crate) fn set_window(&mut self, header: &Header, shift: u8) {
+        self.window = u32::from(header.window) << shift;
+        self.window_max = self.window_max.max(self.window);
+        self.window_from = (header.seq, header.ack);
+    }
+
+    /// No old segment updates the window (RFC 9293, 3.10.7.4).
+    #[inline]
+    fn update_window(&mut self, header: &Header) {
+        let (seq, ack) = self.window_from;
+        if seq.before(header.seq) || seq == header.seq && ack.at_or_before(header.ack) {
+            self.set_window(header, self.window_shift);
+        }
+    }
+
+    /// Went on to `end`, with new or old bytes.
+    #[inline]
+    pub(crate) fn advance(&mut self, units: u32) {
+        self.next += units;
+        self.max = self.max.max(self.next);
+    }
+}
+
+/// What an ACK is to the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ack {
+    /// It acknowledges something for the first time.
+    New,
+    /// It repeats the last one (RFC 5681, section 2).
+    Duplicate,
+    /// It repeats the last one with another window, or with data, or nothing is in flight.
+    Update,
+    /// Older than the last one.
+    Old,
+    /// It acknowledges what was never sent.
+    Impossible,
+}
+
+impl Endpoint {
+    /// Takes the ACK field of an acceptable segment; false if the segment must go no further.
+    #[inline]
+    pub(crate) fn on_ack(
+        &mut self,
+        header: &Header,
+        payload_bytes: u32,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) -> bool {
+        match self.classify(header, payload_bytes) {
+            Ack::New => {
+                self.sender.update_window(header);
+                self.on_new_ack(header, sink, now);
+            }
+            Ack::Duplicate => self.on_dupack(header, sink, now),
+            Ack::Update => {
+                self.sender.update_window(header);
+                self.note_sack(header);
+            }
+            Ack::Old => {}
+            Ack::Impossible => {
+                self.challenge(sink, now);
+                return false;
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn classify(&self, header: &Header, payload_bytes: u32) -> Ack {
+        let sender = &self.sender;
+        if header.ack.after(sender.una) {
+            let highest = sender.max + u32::from(sender.probed);
+            return if header.ack.at_or_before(highest) { Ack::New } else { Ack::Impossible };
+        }
+        if header.ack.before(sender.una) {
+            return Ack::Old;
+        }
+        let window = u32::from(header.window) << sender.window_shift;
+        let repeats = payload_bytes == 0
+            && !header.flags.contains(Flags::FIN)
+            && sender.flight() > 0
+            && window == sender.window;
+        if repeats { Ack::Duplicate } else { Ack::Update }
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, header: &Header, sink: &mut impl Sink, now: Instant) {
+        let sender = &mut self.sender;
+        let acked = header.ack.since(sender.una);
+        sender.una = header.ack;
+        sender.next = sender.next.max(header.ack);
+        sender.max = sender.max.max(header.ack);
+        sender.probed = false;
+        sender.attempts = 0;
+        let bytes = u64::from(acked).min(sender.buffer.len());
+        sender.buffer.take(bytes);
+        if u64::from(acked) > bytes {
+            sender.fin = Fin::Acknowledged;
+        }
+        self.statistics.bytes_acknowledged += bytes;
+        self.measure_round_trip(header, sink, now);
+        self.advance_recovery(header, acked, sink);
+        if self.sender.una == self.sender.max {
+            self.timers.stop(Timer::Retransmission);
+        } else {
+            self.timers.set(Timer::Retransmission, self.rtt.deadline(now));
+        }
+    }
+
+    /// Karn's rule: a segment that was sent once is timed. After a timeout the echoed timestamp
+    /// stands in, if it is of what was sent since: an ACK that was lost leaves an older one.
+    #[inline]
+    pub(crate) fn measure_round_trip(
+        &mut self,
+        header: &Header,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) {
+        let sample = match self.sender.timed {
+            Some((end, sent_at)) if header.ack.at_or_after(end) => {
+                self.sender.timed = None;
+                self.rtt.measure(sent_at, now)
+            }
+            None if self.rtt.is_backed_off() => match self.echoed_round_trip(header, now) {
+                Some(sample) => sample,
+                None => return,
+            },
+            _ => return,
+        };
+        self.rtt.on_sample(sample);
+        let (smoothed, timeout) = (self.rtt.smoothed(), self.rtt.timeout());
+        self.report(sink, || EventKind::Rtt { sample, smoothed, timeout });
+    }
+
+    /// The circumstances of a loss, for the controller.
+    pub(crate) fn loss(&self, attempt: u32) -> Loss {
+        Loss { flight: self.sender.flight(), send_window: self.sender.window, attempt }
+    }
+
+    pub(crate) fn report_window(&self, sink: &mut impl Sink) {
+        self.report(sink, || EventKind::Window {
+            cwnd: self.controller.cwnd(),
+            ssthresh: self.controller.ssthresh(),
+            flight: self.sender.flight(),
+        });
+    }
+
+    /// The retransmission timer fired (RFC 6298, 5.4 to 5.6; CI-TCP-3, CI-TCP-4).
+    pub(crate) fn on_retransmission_timeout(&mut self, sink: &mut impl Sink, now: Instant) {
+        self.sender.attempts += 1;
+        let attempt = self.sender.attempts;
+        if attempt > self.config.timeouts_max {
+            return self.give_up(sink, now);
+        }
+        self.statistics.timeouts += 1;
+        let seq = self.sender.una;
+        self.report(sink, || EventKind::Timeout { seq, attempt });
+        self.rtt.back_off();
+        self.sender.timed = None;
+        self.sender.timed_out_at = now;
+        match self.state {
+            State::SynSent => return self.send_syn(Flags::SYN, sink, now),
+            State::SynReceived => return self.send_syn(Flags::SYN.with(Flags::ACK), sink, now),
+            _ => {}
+        }
+        let loss = self.loss(attempt);
+        self.controller.on_timeout(loss);
+        let sender = &mut self.sender;
+        sender.dupacks = 0;
+        sender.recovery = Recovery::None;
+        sender.scoreboard.clear();
+        sender.recover = sender.max;
+        sender.next = sender.una;
+        self.report_window(sink);
+        self.transmit(sink, now);
+    }
+
+    /// Too many timeouts in a row: the peer is taken for dead.
+    fn give_up(&mut self, sink: &mut impl Sink, now: Instant) {
+        let value = u64::from(self.config.timeouts_max);
+        self.report(sink, || EventKind::Limit { name: "tcp timeouts in a row", value });
+        if self.state.is_synchronized() {
+            self.send_control(Flags::RST.with(Flags::ACK), sink, now);
+        }
+        self.finish(sink);
+    }
+
+    /// Sends what may be sent.
+    #[inline]
+    pub(crate) fn transmit(&mut self, sink: &mut impl Sink, now: Instant) {
+        if !self.sender.has_work() || !self.state.may_transmit() {
+            return;
+        }
+        if self.sender.una == self.sender.max {
+            self.restart_if_idle(now);
+        }
+        match self.sender.recovery {
+            Recovery::Scoreboard { .. } => self.fill_pipe(sink, now),
+            Recovery::None | Recovery::Fast => {
+                while self.send_next(self.cwnd_left(), sink, now) > 0 {}
+            }
+        }
+        self.arm(now);
+    }
+
+    fn restart_if_idle(&mut self, now: Instant) {
+        let idle = now.since(self.sender.last_data_at) > self.rtt.timeout();
+        if idle && self.config.idle_restart == IdleRestart::InitialWindow {
+            self.controller.on_idle();
+        }
+    }
+
+    /// Bytes that cwnd leaves for `next` on.
+    #[inline]
+    fn cwnd_left(&self) -> u32 {
+        let sender = &self.sender;
+        let mut in_network = sender.next.since(sender.una);
+        if sender.next != sender.max {
+            in_network -= sender.scoreboard.sacked_before(sender.next);
+        }
+        let limited = self.limited_transmit_bytes();
+        self.controller.cwnd().saturating_add(limited).saturating_sub(in_network)
+    }
+
+    /// Sends the next segment, new or going back N, if both windows allow it; returns the sequence
+    /// space it took.
+    #[inline]
+    pub(crate) fn send_next(&mut self, by_cwnd: u32, sink: &mut impl Sink, now: Instant) -> u32 {
+        let hole = match self.sender.next == self.sender.max {
+            true => u32::MAX,
+            false => self.skip_sacked(),
+        };
+        let sender = &self.sender;
+        let sent = sender.next.since(sender.una);
+        let by_peer = sender.window.saturating_sub(sent);
+        let unsent = sender.buffer.len().saturating_sub(u64::from(sent));
+        if unsent == 0 {
+            let turn = sender.fin == Fin::Pending && u64::from(sent) == sender.buffer.len();
+            return if turn && by_peer > 0 { self.send_fin(sink, now) } else { 0 };
+        }
+        let wanted = unsent.min(u64::from(self.segment_room().min(hole))) as u32;
+        let length = if wanted <= by_cwnd && wanted <= by_peer {
+            wanted
+        } else if by_peer < wanted && by_peer <= by_cwnd && by_peer > 0 {
+            // Only the peer's window is small: half of its largest is worth a segment, less waits
+            // for an ACK or the persist timer (RFC 9293, 3.8.6.2.1).
+            if by_peer < sender.window_max / 2 {
+                return 0;
+            }
+            by_peer
+        } else {
+            return 0;
+        };
+        let units = self.send_data(self.sender.next, length, sink, now);
+        self.sender.advance(units);
+        units
+    }
+
+    /// Sends one segment of data at `seq`, with the FIN if it ends there; returns the sequence
+    /// space it took, which may fall short of `length`.
+    #[inline]
+    pub(crate) fn send_data(
+        &mut self,
+        seq: Seq,
+        length: u32,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) -> u32 {
+        let sender = &mut self.sender;
+        let offset = seq.since(sender.una);
+        let payload = sender.buffer.slice(u64::from(offset), length);
+        let length = payload.len();
+        let is_last = u64::from(offset) + u64::from(length) == sender.buffer.len();
+        let has_fin = is_last && sender.fin == Fin::Pending && offset + length < sender.window;
+        let flags = match (has_fin, is_last) {
+            (true, _) => Flags::ACK.with(Flags::PSH).with(Flags::FIN),
+            (false, true) => Flags::ACK.with(Flags::PSH),
+            (false, false) => Flags::ACK,
+        };
+        let end = seq + length;
+        let cause = if end.at_or_before(sender.max) {
+            self.statistics.segments_retransmitted += 1;
+            self.statistics.bytes_retransmitted += u64::from(length);
+            sender.timed = None;
+            Cause::EndToEndRetransmission
+        } else {
+            if sender.timed.is_none() && seq == sender.max {
+                sender.timed = Some((end, now));
+            }
+            Cause::Original
+        };
+        sender.last_data_at = now;
+        self.statistics.data_segments_sent += 1;
+        self.statistics.bytes_sent += u64::from(length);
+        self.emit(Segment { seq, flags, payload, cause }, sink, now);
+        length + u32::from(has_fin)
+    }
+
+    /// Arms the retransmission timer if something is in flight; if nothing is but something waits,
+    /// the persist timer.
+    #[inline]
+    fn arm(&mut self, now: Instant) {
+        if self.sender.next != self.sender.una {
+            if !self.timers.is_armed(Timer::Retransmission) {
+                self.timers.set(Timer::Retransmission, self.rtt.deadline(now));
+            }
+            self.timers.stop(Timer::Persist);
+            self.sender.probes = 0;
+        } else if self.sender.has_work() {
+            self.timers.stop(Timer::Retransmission);
+            if !self.timers.is_armed(Timer::Persist) {
+                self.timers.set(Timer::Persist, self.persist_deadline(now));
+            }
+        }
+    }
+
+    fn persist_deadline(&self, now: Instant) -> Instant {
+        let doubled = 1 << self.sender.probes.min(PROBES_DOUBLED_MAX);
+        let span = (self.rtt.timeout() * doubled).clamp(PERSIST_MIN, PERSIST_MAX);
+        self.rtt.deadline_after(span, now)
+    }
+
+    /// A closed window is probed with what waits first: what the window allows (RFC 9293,
+    /// 3.8.6.2.1, case 4), or one byte beyond it, or the FIN (3.8.6.1). The connection stays open
+    /// however long that lasts.
+    pub(crate) fn on_persist_timeout(&mut self, sink: &mut impl Sink, now: Instant) {
+        let idle = self.sender.next == self.sender.una;
+        if !idle || !self.state.may_transmit() || !self.sender.has_work() {
+            return;
+        }
+        self.sender.probes = self.sender.probes.saturating_add(1);
+        self.statistics.window_probes += 1;
+        let una = self.sender.una;
+        let wanted = self.sender.buffer.len().min(u64::from(self.segment_room())) as u32;
+        let allowed = wanted.min(self.sender.window);
+        if allowed > 0 {
+            let units = self.send_data(una, allowed, sink, now);
+            self.sender.advance(units);
+            return self.arm(now);
+        }
+        if self.sender.max == una {
+            self.sender.probed = true;
+        }
+        if wanted > 0 {
+            self.send_data(una, 1, sink, now);
+            self.sender.timed = None;
+        } else {
+            self.emit_fin(una, sink, now);
+        }
+        self.timers.set(Timer::Persist, self.persist_deadline(now));
+    }
+
+    /// Sends the FIN as the next unit.
+    pub(crate) fn send_fin(&mut self, sink: &mut impl Sink, now: Instant) -> u32 {
+        self.emit_fin(self.sender.next, sink, now);
+        self.sender.advance(1);
+        1
+    }
+
+    fn emit_fin(&mut self, seq: Seq, sink: &mut impl Sink, now: Instant) {
+        let cause = match seq.before(self.sender.max) {
+            true => Cause::EndToEndRetransmission,
+            false => Cause::Original,
+        };
+        let flags = Flags::FIN.with(Flags::ACK);
+        self.emit(Segment { seq, flags, payload: sansio::Payload::EMPTY, cause }, sink, now);
+    }
+
+    /// Sends again what was sent at `seq`: data, or the FIN alone; returns the sequence space.
+    pub(crate) fn resend(
+        &mut self,
+        seq: Seq,
+        length: u32,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) -> u32 {
+        let offset = u64::from(seq.since(self.sender.una));
+        if offset < self.sender.buffer.len() {
+            return self.send_data(seq, length, sink, now);
+        }
+        self.sender.timed = None;
+        self.emit_fin(seq, sink, now);
+        1
+    }
+}

@@ -1,0 +1,4 @@
+//! The endpoint's behaviour, seen from outside.
+
+mod pair;
+mod transfer;
