@@ -11,7 +11,7 @@
 //! Map: [`config`] (parameters and presets), `connection` (what is called from outside),
 //! `arrival` (segments in), `sender` and `recovery` (what is sent, and when again), `receiver` and
 //! `reassembly` (what came), `output` (packets), `rtt`, `scoreboard`, `buffer`, `timers`, [`state`],
-//! `congestion` (one file per sender), `frozen`.
+//! `congestion` (one file per sender), `frozen`, [`oracle`] (replay of ns-2's traces).
 
 mod arrival;
 mod buffer;
@@ -19,6 +19,7 @@ pub mod config;
 mod congestion;
 mod connection;
 mod frozen;
+pub mod oracle;
 mod output;
 mod reassembly;
 mod receiver;

@@ -1,4 +1,5 @@
 //! The endpoint's behaviour, seen from outside.
 
+mod ns2;
 mod pair;
 mod transfer;
