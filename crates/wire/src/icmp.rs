@@ -151,9 +151,9 @@ impl<'a> Quoted<'a> {
             return Self::parse_v6(quoted);
         }
         let header = ipv4::Header::parse(quoted, Checksums::Trust)?;
-        let end = quoted.len().min(usize::from(header.total_length));
+        let whole = header.payload(usize::from(u16::MAX))?;
         let transport = match header.fragment_offset {
-            0 => &quoted[header.bytes()..end],
+            0 => &quoted[whole.start..whole.end.min(quoted.len())],
             _ => &[],
         };
         Ok(Quoted { ip: ip::Header::from(&header), transport })

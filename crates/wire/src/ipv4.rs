@@ -93,8 +93,8 @@ impl<'a> Header<'a> {
     ///
     /// # Errors
     /// [`Error::Truncated`] if the header is cut, [`Error::Unsupported`] for another version,
-    /// [`Error::Length`] if the header length is below five words or the total length below the
-    /// header's, [`Error::Checksum`] under [`Checksums::Verify`].
+    /// [`Error::Length`] if the header length is below five words, [`Error::Checksum`] under
+    /// [`Checksums::Verify`].
     pub fn parse(bytes: &'a [u8], checksums: Checksums) -> Result<Self, Error> {
         let header = Self::parse_unverified(bytes)?;
         if checksums == Checksums::Verify && header.verdict(bytes) == Verdict::Wrong {
@@ -120,15 +120,10 @@ impl<'a> Header<'a> {
         let options = rest
             .get(..options_length)
             .ok_or(Error::Truncated { need: length, have: bytes.len() })?;
-        let total_length = be16(fixed, 2);
-        if usize::from(total_length) < length {
-            let value = usize::from(total_length);
-            return Err(Error::Length { field: "IPv4 total length", value });
-        }
         let fragment = be16(fixed, 6);
         Ok(Header {
             traffic_class: fixed[1],
-            total_length,
+            total_length: be16(fixed, 2),
             identification: be16(fixed, 4),
             flags: Flags((fragment >> 13) as u8),
             fragment_offset: fragment & 0x1fff,

@@ -223,6 +223,26 @@ fn lengths_below_their_minimum_are_refused() {
 }
 
 #[test]
+fn a_udp_length_beyond_the_ip_payload_is_truncated_even_if_padding_follows() {
+    for ip in [v4(), v6()] {
+        let mut bytes = udp(&ip, &udp::Header::new(1, 2));
+        bytes[ip.bytes() as usize + 5] += 1;
+        bytes.push(0);
+        assert_eq!(verify(&bytes), Err(Error::Truncated { need: 14, have: 13 }));
+    }
+}
+
+#[test]
+fn a_data_offset_beyond_the_ip_payload_is_truncated_even_if_padding_follows() {
+    for ip in [v4(), v6()] {
+        let mut bytes = segment(&ip);
+        bytes[ip.bytes() as usize + 12] = 0x70;
+        bytes.extend([0; 8]);
+        assert_eq!(verify(&bytes), Err(Error::Truncated { need: 28, have: 25 }));
+    }
+}
+
+#[test]
 fn other_versions_and_options_that_cannot_be_walked_are_refused() {
     let version = Error::Unsupported { field: "IP version", value: 5 };
     assert_eq!(verify(&[0x50; 40]), Err(version));

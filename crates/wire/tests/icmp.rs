@@ -118,6 +118,22 @@ fn what_follows_the_quoted_datagram_does_not_belong_to_it() {
 }
 
 #[test]
+fn a_later_fragment_of_ipv4_quotes_no_ports() {
+    let (mut bytes, header_bytes) = segment(Version::V4);
+    bytes[7] = 1;
+    let quoted = Quoted::parse(&bytes[..header_bytes + 8]).unwrap();
+    assert_eq!((quoted.transport, quoted.ports()), (&[][..], None));
+}
+
+#[test]
+fn a_quoted_total_length_below_the_header_is_refused() {
+    let (mut bytes, header_bytes) = segment(Version::V4);
+    bytes[3] = header_bytes as u8 - 1;
+    let error = Error::Length { field: "IPv4 total length", value: header_bytes - 1 };
+    assert_eq!(Quoted::parse(&bytes), Err(error));
+}
+
+#[test]
 fn a_quoted_udp_datagram_has_ports_and_no_sequence_number() {
     let mut bytes = Vec::new();
     let ip = header(Version::V4, Protocol::UDP);
