@@ -1,1 +1,95 @@
-//! What a base station can do for TCP: one folder per paper
+//! What a base station can do for TCP: one folder per paper, none imports another.
+//!
+//! Map: [`plain`] (a base station that only forwards), [`snoop`] (cache and local retransmission,
+//! after the Snoop paper). [`Scheme`] is the one list of all of them.
+
+pub mod plain;
+pub mod snoop;
+
+use sansio::{Deadline, Engine, Input, Instant, Sink};
+
+/// A base station's scheme: one of those in [`Scheme::NAMES`].
+#[derive(Clone, Debug)]
+pub enum Scheme {
+    /// Forwards, nothing else.
+    Plain(plain::Forwarder),
+    /// The Snoop agent, by the paper or as deployed today.
+    Snoop(Box<snoop::Agent>),
+}
+
+impl Scheme {
+    /// Every scheme's name and what it does, in one line.
+    pub const NAMES: [(&str, &str); 3] = [
+        ("plain", "the base station only forwards"),
+        ("snoop", "Snoop by the paper: cache, local retransmission, duplicate ACKs suppressed"),
+        ("snoop-modern", "Snoop for senders and radios of today: SACK, restart after outages"),
+    ];
+
+    /// The scheme of this name, with its preset's parameters; `None` for an unknown name.
+    pub fn named(name: &str) -> Option<Scheme> {
+        let snoop = |config| Scheme::Snoop(Box::new(snoop::Agent::new(config)));
+        match name {
+            "plain" => Some(Scheme::Plain(plain::Forwarder)),
+            "snoop" => Some(snoop(snoop::Config::strict())),
+            "snoop-modern" => Some(snoop(snoop::Config::modern())),
+            _ => None,
+        }
+    }
+
+    /// True if the driver shall report each packet that departs onto the air
+    /// ([`Input::Departure`]).
+    pub fn wants_departures(&self) -> bool {
+        match self {
+            Scheme::Plain(_) => false,
+            Scheme::Snoop(agent) => agent.wants_departures(),
+        }
+    }
+
+    /// Payload bytes that the scheme holds in the base station's memory.
+    pub fn held_bytes(&self) -> u64 {
+        match self {
+            Scheme::Plain(_) => 0,
+            Scheme::Snoop(agent) => agent.held_bytes(),
+        }
+    }
+
+    /// The most payload bytes that the scheme may hold.
+    pub fn held_bytes_max(&self) -> u64 {
+        match self {
+            Scheme::Plain(_) => 0,
+            Scheme::Snoop(agent) => agent.config().cache_bytes_total_max,
+        }
+    }
+}
+
+impl Engine for Scheme {
+    #[inline]
+    fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        match self {
+            Scheme::Plain(forwarder) => forwarder.handle(input, sink, now),
+            Scheme::Snoop(agent) => agent.handle(input, sink, now),
+        }
+    }
+
+    #[inline]
+    fn next_deadline(&self) -> Option<Deadline> {
+        match self {
+            Scheme::Plain(forwarder) => forwarder.next_deadline(),
+            Scheme::Snoop(agent) => agent.next_deadline(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_builds_its_scheme_and_no_other_name_does() {
+        for (name, line) in Scheme::NAMES {
+            assert!(Scheme::named(name).is_some(), "{name}");
+            assert!(!line.is_empty(), "{name}");
+        }
+        assert!(Scheme::named("snoop-strict").is_none());
+    }
+}

@@ -1,0 +1,296 @@
+//! `snoop_ack()`: packets from the mobile host (Snoop paper, section 3.1.2; SNOOP-ACK-*).
+//!
+//! ```text
+//!              above last ack ─────────────── New: free, measure, forward
+//!   ACK ──▶    below last ack, pure ───────── Spurious: discard
+//!              equal, pure, nothing changed ─ a duplicate: see the cases below
+//!              otherwise ──────────────────── Other: forward
+//! ```
+//!
+//! We differ from the paper where it costs a byte or a signal: only pure ACKs that say nothing else
+//! are ever withheld (MOD-2, MOD-12). *Modern* adds what SACK blocks show ([`super::sack`]).
+
+use super::cache::Copy;
+use super::config::{Config, Repair};
+use super::flow::{ECN_FLAGS, Flow, Timed};
+use super::resend::{Occasion, resend};
+use super::timers::{Timer, arm_round_trip};
+use super::{Context, aside, restart, rule, sack};
+use sansio::{DropReason, Instant, PacketRef, Priority, Side, Sink};
+use wire::tcp::{Flags, Header, Seq, TcpOption};
+
+/// The paper's cases and the ones that SACK adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Case {
+    /// Above the last ACK, or the first one seen (SNOOP-ACK-1, SNHO-5).
+    New,
+    /// A pure ACK below the last one (SNOOP-ACK-3).
+    Spurious,
+    /// It carries something else, or there is nothing to repair: none of our business.
+    Other,
+    /// A duplicate for a segment that is not cached (SNOOP-ACK-5).
+    NotCached,
+    /// A duplicate for a segment that the sender retransmitted (SNOOP-ACK-6).
+    SenderRetransmitted,
+    /// A duplicate for a segment that local effort could not bring across (SNOOP-TMR-7, MOD-14).
+    GivenUp,
+    /// A duplicate for a segment of which a copy still waits for the air: nothing is proved.
+    OnItsWay,
+    /// An expected duplicate (SNOOP-ACK-9).
+    Expected,
+    /// A duplicate below the threshold (only if the threshold is not the paper's).
+    BelowThreshold,
+    /// An unexpected duplicate: its segment is lost (SNOOP-ACK-7).
+    Unexpected,
+    /// A duplicate whose SACK blocks show what is missing, all of it cached (MOD-1).
+    Shown,
+    /// A duplicate that answers one of the agent's own duplicates.
+    OwnDuplicate,
+}
+
+/// The case of an ACK. `pure` is [`is_pure`] of its segment.
+pub(super) fn classify(
+    flow: &Flow,
+    header: &Header,
+    pure: bool,
+    config: &Config,
+    now: Instant,
+) -> Case {
+    let Some(last_ack) = flow.last_ack else { return Case::New };
+    if header.ack.after(last_ack) {
+        return Case::New;
+    }
+    if !pure || header.window != flow.mobile.window {
+        return Case::Other;
+    }
+    if header.ack.before(last_ack) {
+        return Case::Spurious;
+    }
+    if !flow.has_outstanding() {
+        return Case::Other;
+    }
+    let Some(entry) = flow.cache.find(last_ack).and_then(|index| flow.cache.get(index)) else {
+        return Case::NotCached;
+    };
+    if entry.sender_retransmitted {
+        return Case::SenderRetransmitted;
+    }
+    if entry.retransmissions >= config.retransmissions_max || out_of_patience(flow, config, now) {
+        return Case::GivenUp;
+    }
+    if config.repair == Repair::Evidence {
+        if header.options.sack_blocks().any(|block| block.start.after(last_ack)) {
+            let cached = flow.evidence.all_cached();
+            return if cached { Case::Shown } else { Case::NotCached };
+        }
+        if flow.evidence.expects_own_duplicate(now) {
+            return Case::OwnDuplicate;
+        }
+        if flow.evidence.has_seen_sack() {
+            // A receiver that speaks SACK shows what it lacks; this ACK answers something else.
+            return Case::Other;
+        }
+    }
+    match entry.copy {
+        Copy::Queued => Case::OnItsWay,
+        _ if flow.expected_dupacks > 0 => Case::Expected,
+        Copy::Requeued => Case::OnItsWay,
+        Copy::Departed if flow.dupacks + 1 < config.dupack_threshold => Case::BelowThreshold,
+        Copy::Departed => Case::Unexpected,
+    }
+}
+
+/// True if a segment is an ACK and nothing else, so that withholding it can lose no byte and no
+/// signal: no payload, SYN, FIN, RST or URG, ECN flags as before, and no option that carries state
+/// of its own (MOD-2, MOD-12, MOD-20).
+pub(super) fn is_pure(flow: &Flow, header: &Header, payload_bytes: u32) -> bool {
+    payload_bytes == 0
+        && header.flags.without(ECN_FLAGS.with(Flags::PSH)) == Flags::ACK
+        && Flags(header.flags.0 & ECN_FLAGS.0) == flow.mobile.ecn
+        && header.options.iter().all(|option| {
+            matches!(option, TcpOption::Nop | TcpOption::Timestamps(_) | TcpOption::Sack(_))
+        })
+}
+
+/// A segment with an ACK from the mobile host.
+pub(super) fn snoop_ack(
+    flow: &mut Flow,
+    packet: PacketRef,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    let Some(tcp) = packet.as_tcp() else { return };
+    flow.active_at = now;
+    flow.mobile_at = now;
+    flow.segments_unanswered = 0;
+    let payload_bytes = packet.payload.len();
+    let evidence = context.config.repair == Repair::Evidence;
+    let advances = flow.last_ack.is_none_or(|last_ack| tcp.ack.after(last_ack));
+    if advances {
+        on_new_ack(flow, tcp.ack, context, now);
+    }
+    if evidence {
+        sack::learn(flow, tcp, context, now);
+    }
+    let case = if advances {
+        Case::New
+    } else {
+        let pure = is_pure(flow, tcp, payload_bytes);
+        classify(flow, tcp, pure, context.config, now)
+    };
+    let (ack, timestamps) = (tcp.ack, tcp.options.timestamps());
+    if flow.last_ack.is_none_or(|last_ack| ack.at_or_after(last_ack)) {
+        flow.note_mobile(tcp, payload_bytes);
+    }
+    aside::on_mobile_heard(flow, context);
+    match verdict(flow, case, ack, context, now) {
+        Verdict::Forward => {
+            flow.wired.on_ack_passed(timestamps.map(|timestamps| timestamps.value), now);
+            let packet = sack::hide(flow, packet, context, now);
+            context.sink.send(Side::WIRED, Priority::Normal, packet);
+        }
+        Verdict::Withhold(rule) => {
+            context.sink.discard(packet, DropReason::Rule(rule));
+        }
+    }
+    if evidence {
+        sack::repair(flow, context, now);
+        restart::on_mobile_heard(flow, context, now);
+    }
+}
+
+/// True if the duplicates of the lowest segment were withheld for longer than the bound (MOD-14).
+pub(super) fn out_of_patience(flow: &Flow, config: &Config, now: Instant) -> bool {
+    let patience = config.bounds.patience.max(flow.round_trip.smoothed() * 6);
+    flow.withheld_since.is_some_and(|since| now.since(since) > patience)
+}
+
+/// What happens to the ACK itself.
+enum Verdict {
+    Forward,
+    Withhold(&'static str),
+}
+
+/// Acts on a case and says what happens to the ACK.
+#[inline]
+fn verdict(
+    flow: &mut Flow,
+    case: Case,
+    ack: Seq,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Verdict {
+    let statistics = &mut context.shared.statistics;
+    let (id, did) = match case {
+        Case::New | Case::Other => return Verdict::Forward,
+        Case::Spurious => {
+            statistics.spurious_acks += 1;
+            ("SNOOP-ACK-3", "spurious ACK discarded")
+        }
+        Case::NotCached => ("SNOOP-ACK-5", "forwarded: not cached"),
+        Case::SenderRetransmitted => ("SNOOP-ACK-6", "forwarded: the sender retransmitted"),
+        Case::GivenUp => ("SNOOP-TMR-7", "forwarded: local effort ended"),
+        Case::OnItsWay => ("SNOOP-ACK-9", "suppressed: a copy waits for the air"),
+        Case::BelowThreshold => {
+            flow.dupacks += 1;
+            ("SNOOP-ACK-7", "suppressed: below the threshold")
+        }
+        Case::Expected => {
+            flow.expected_dupacks -= 1;
+            ("SNOOP-ACK-9", "suppressed: expected")
+        }
+        Case::Shown => ("MOD-1", "suppressed: SACK shows what is missing"),
+        Case::OwnDuplicate => {
+            flow.evidence.on_own_duplicate();
+            ("MOD-1", "suppressed: answers a copy of ours")
+        }
+        Case::Unexpected => {
+            on_unexpected(flow, ack, context, now);
+            ("SNOOP-ACK-7", "suppressed: unexpected")
+        }
+    };
+    rule(context.sink, flow.key, None, (id, did, ack.0.into()));
+    let statistics = &mut context.shared.statistics;
+    match case {
+        Case::NotCached | Case::SenderRetransmitted | Case::GivenUp => {
+            statistics.dupacks_forwarded += 1;
+            return Verdict::Forward;
+        }
+        Case::Spurious => {}
+        _ => {
+            statistics.dupacks_suppressed += 1;
+            flow.withheld_since.get_or_insert(now);
+        }
+    }
+    Verdict::Withhold(id)
+}
+
+/// SNOOP-ACK-1: frees what is acknowledged and takes a round-trip sample.
+#[inline]
+fn on_new_ack(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, now: Instant) {
+    // Beyond what passed here, an ACK tells nothing that could be checked (MOD-14).
+    let ack = ack.min(flow.last_seen);
+    if let Timed::Running(end, departed_at) = flow.timed
+        && end.at_or_before(ack)
+    {
+        flow.timed = Timed::Nothing;
+        if context.config.repair == Repair::Counted {
+            flow.round_trip.sample(now.since(departed_at), now);
+        }
+    }
+    let evidence = context.config.repair == Repair::Evidence;
+    let mut newest = None;
+    while let Some(entry) = flow.cache.pop_acknowledged(ack) {
+        if evidence {
+            let state = (&mut flow.evidence, &flow.round_trip);
+            newest = sack::on_delivered(state, &entry, context, now).or(newest);
+        }
+    }
+    if evidence {
+        let lowest = flow.cache.front().map(|entry| entry.start);
+        flow.evidence.on_new_ack(ack, lowest.filter(|start| start.before(ack)));
+    }
+    if let Some(departed_at) = newest {
+        restart::sample(flow, departed_at, now);
+    }
+    flow.last_ack = Some(ack);
+    flow.expected_dupacks = 0;
+    flow.dupacks = 0;
+    flow.withheld_since = None;
+    if let Some(end) = flow.episode_end {
+        if ack.at_or_after(end) || flow.cache.is_empty() {
+            flow.episode_end = None;
+            flow.timers.stop(Timer::RoundTrip as usize);
+        } else {
+            arm_round_trip(flow, context.config, now);
+        }
+    }
+}
+
+/// SNOOP-ACK-7 and SNOOP-ACK-8: re-sends the segment and estimates how many duplicates may follow.
+fn on_unexpected(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, now: Instant) {
+    flow.dupacks = 0;
+    let Some(index) = flow.cache.find(ack) else { return };
+    let departed_order = flow.cache.get(index).map_or(0, |entry| entry.departed_order);
+    let after = flow.departures.wrapping_sub(departed_order);
+    if context.config.repair == Repair::Evidence && is_too_early(flow, index, now) {
+        return;
+    }
+    if resend(flow, index, Occasion::Loss, context, now) {
+        // The duplicate at hand is one of them.
+        flow.expected_dupacks = after.saturating_sub(1);
+        if flow.episode_end.is_none() {
+            flow.episode_end = Some(flow.last_seen);
+            arm_round_trip(flow, context.config, now);
+        }
+    }
+}
+
+/// True if the newest copy departed so recently that nothing can be known of it yet: forged or late
+/// duplicates cannot make the agent send more than once per round trip (MOD-14).
+fn is_too_early(flow: &Flow, index: usize, now: Instant) -> bool {
+    flow.cache.get(index).is_some_and(|entry| {
+        entry.copy == Copy::Departed
+            && now.since(entry.departed_at) < flow.round_trip.shortest() / 2
+    })
+}

@@ -1,0 +1,93 @@
+//! When the agent leaves a flow alone, and why.
+//!
+//! Leaving alone means to forward and nothing else: no cache, no timers, no ACK withheld. What can
+//! never be helped has no state at all: other protocols, encrypted ones, fragments (MOD-13), and
+//! flows beyond the limit of flows (MOD-14).
+
+use super::Context;
+use super::config::StandAside;
+use super::flow::Flow;
+use super::sack::JUDGED_BATCH;
+use super::timers::Timer;
+use sansio::{Duration, Event, EventKind, Instant, Sink};
+
+/// Why a flow is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// New data keeps coming, yet no ACK passes here: they take another way (MOD-23). It ends with
+    /// the first ACK.
+    AcksElsewhere,
+    /// Most repairs were of segments that had arrived: the radio reorders more than can be told
+    /// from loss. It ends with the connection.
+    RepairsUnneeded,
+}
+
+impl Reason {
+    fn text(self) -> &'static str {
+        match self {
+            Reason::AcksElsewhere => "no ACK of the mobile host passes here",
+            Reason::RepairsUnneeded => "most local retransmissions were not needed",
+        }
+    }
+}
+
+/// New segments without any ACK before the agent concludes that ACKs take another way. A sender
+/// that gets no ACKs at all stops after its window; 64 segments are a window of 93 KB.
+const SEGMENTS_UNANSWERED: u32 = 64;
+/// The time without any ACK that must have passed too: during an outage even a slow sender has
+/// reached its retransmission timeout by then, and new data stops.
+const TIME_UNANSWERED: Duration = Duration::from_secs(3);
+
+/// True if new data of the flow is to be forwarded and nothing else.
+#[inline]
+pub(super) fn leaves_alone(
+    flow: &mut Flow,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> bool {
+    if flow.aside.is_some() {
+        return true;
+    }
+    let unanswered = flow.segments_unanswered >= SEGMENTS_UNANSWERED
+        && now.since(flow.mobile_at) >= TIME_UNANSWERED;
+    if unanswered && context.config.stand_aside == StandAside::IfUseless {
+        stand_aside(flow, Reason::AcksElsewhere, context);
+        return true;
+    }
+    false
+}
+
+/// A packet of the mobile host passed: its ACKs do come this way.
+#[inline]
+pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
+    if flow.aside == Some(Reason::AcksElsewhere) {
+        flow.aside = None;
+        super::rule(context.sink, flow.key, None, ("MOD-23", "ACKs pass here again", 0));
+    }
+}
+
+/// Looks back at a batch of repairs.
+pub(super) fn judge(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
+    let (unneeded, judged) = flow.evidence.unneeded_of_judged();
+    let useless = judged >= JUDGED_BATCH && unneeded * 2 > judged;
+    if useless && context.config.stand_aside == StandAside::IfUseless {
+        stand_aside(flow, Reason::RepairsUnneeded, context);
+    }
+}
+
+fn stand_aside(flow: &mut Flow, reason: Reason, context: &mut Context<'_, impl Sink>) {
+    flow.aside = Some(reason);
+    flow.cache.clear();
+    flow.episode_end = None;
+    flow.phase = super::restart::Phase::Steady;
+    for timer in [Timer::RoundTrip, Timer::Persist, Timer::Restart, Timer::Reordering] {
+        flow.timers.stop(timer as usize);
+    }
+    context.shared.statistics.flows_left_alone += 1;
+    let key = flow.key;
+    context.sink.report(|| Event {
+        flow: Some(key),
+        packet: None,
+        kind: EventKind::StandAside { reason: reason.text() },
+    });
+}

@@ -1,0 +1,204 @@
+//! The cache of one flow: references to unacknowledged segments by byte range (Snoop paper,
+//! section 6; SNOOP-ST-2, SNOOP-ST-3, SNOOP-CACHE-1).
+//!
+//! ```text
+//!   last ack                                         last seen
+//!      │ ┌───────┐┌───────┐         ┌───────┐┌─────────┐ │
+//!      ▼ │ entry ││ entry │ (hole)  │ entry ││  entry  │ ▼        byte sequence ─▶
+//!        └───────┘└───────┘         └───────┘└─────────┘
+//! ```
+//!
+//! Entries are disjoint and sorted; new data joins at the back and acknowledged data leaves at the
+//! front. An entry is one segment: a super-packet is several entries that share one packet, so that
+//! each segment is counted and re-sent by itself (MOD-7). Sizes need not repeat when a sender cuts
+//! its stream anew, therefore "cached" means that the whole range is covered.
+
+use sansio::{Instant, PacketRef};
+use std::collections::VecDeque;
+use wire::tcp::Seq;
+
+/// One unacknowledged segment.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// The packet that carries it, shared with whoever forwards it.
+    pub(super) packet: PacketRef,
+    /// When the newest copy went onto the air; see `copy`.
+    pub(super) departed_at: Instant,
+    /// First byte.
+    pub(super) start: Seq,
+    /// Byte after the last; a FIN counts one.
+    pub(super) end: Seq,
+    /// Place in the order in which the flow's cached segments were sent into the normal queue.
+    pub(super) sent_order: u32,
+    /// How many segments of the flow had departed when the newest copy had.
+    pub(super) departed_order: u32,
+    /// Where the newest copy is.
+    pub(super) copy: Copy,
+    /// Local retransmissions since the sender last sent it (SNOOP-TMR-7).
+    pub(super) retransmissions: u8,
+    /// The sender sent it more than once (SNOOP-DATA-5, SNOOP-DATA-6).
+    pub(super) sender_retransmitted: bool,
+    /// The mobile host has it, by a SACK block.
+    pub(super) sacked: bool,
+}
+
+/// Where the newest copy of a segment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copy {
+    /// As the sender sent it, in the link's normal queue.
+    Queued,
+    /// Re-sent by the agent, in the queue of local retransmissions.
+    Requeued,
+    /// On the air, or past it.
+    Departed,
+}
+
+impl Entry {
+    /// Length in sequence numbers.
+    pub(super) fn length(&self) -> u32 {
+        self.end.since(self.start)
+    }
+}
+
+/// Entries sorted by sequence number, none overlapping another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cache {
+    entries: VecDeque<Entry>,
+    bytes: u32,
+}
+
+impl Cache {
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Sequence numbers covered.
+    pub(super) fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    pub(super) fn front(&self) -> Option<&Entry> {
+        self.entries.front()
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Entry> {
+        self.entries.get(index)
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Entry> {
+        self.entries.get_mut(index)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.entries.iter_mut()
+    }
+
+    /// Index of the first entry that ends after `seq`.
+    #[inline]
+    pub(super) fn first_ending_after(&self, seq: Seq) -> usize {
+        let Some(front) = self.entries.front() else { return 0 };
+        if front.end.after(seq) {
+            return 0;
+        }
+        // Segments of a bulk flow have one size: the place can be computed.
+        let guess = (seq.since(front.start) / front.length().max(1)) as usize;
+        match self.entries.get(guess) {
+            Some(entry) if entry.start == seq => guess,
+            _ => self.entries.partition_point(|entry| entry.end.at_or_before(seq)),
+        }
+    }
+
+    /// Index of the entry that holds the byte `seq`.
+    #[inline]
+    pub(super) fn find(&self, seq: Seq) -> Option<usize> {
+        let index = self.first_ending_after(seq);
+        self.entries.get(index).filter(|entry| entry.start.at_or_before(seq)).map(|_| index)
+    }
+
+    /// True if every byte from `start` up to `end` is cached.
+    pub(super) fn covers(&self, start: Seq, end: Seq) -> bool {
+        let mut at = start;
+        for entry in self.entries.range(self.first_ending_after(start)..) {
+            if entry.start.after(at) {
+                return false;
+            }
+            at = entry.end;
+            if at.at_or_after(end) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Adds the newest data: nothing cached lies at or after its start.
+    #[inline]
+    pub(super) fn push(&mut self, entry: Entry) {
+        debug_assert!(self.entries.back().is_none_or(|last| last.end.at_or_before(entry.start)));
+        self.bytes += entry.length();
+        self.entries.push_back(entry);
+    }
+
+    /// Adds a segment anywhere; it takes the place of what it overlaps.
+    pub(super) fn insert(&mut self, entry: Entry) {
+        let mut index = self.first_ending_after(entry.start);
+        while let Some(other) = self.entries.get_mut(index) {
+            if other.start.at_or_after(entry.end) {
+                break;
+            }
+            let before = other.length();
+            if other.start.before(entry.start) {
+                let tail =
+                    other.end.after(entry.end).then(|| Entry { start: entry.end, ..other.clone() });
+                other.end = entry.start;
+                self.bytes -= before - other.length();
+                index += 1;
+                if let Some(tail) = tail {
+                    self.bytes += tail.length();
+                    self.entries.insert(index, tail);
+                }
+            } else if other.end.at_or_before(entry.end) {
+                self.bytes -= before;
+                self.entries.remove(index);
+            } else {
+                other.start = entry.end;
+                self.bytes -= before - other.length();
+            }
+        }
+        self.bytes += entry.length();
+        self.entries.insert(index, entry);
+    }
+
+    /// Takes out the lowest entry if all of it lies below `ack` (SNOOP-ACK-1: a partly acknowledged
+    /// one stays).
+    #[inline]
+    pub(super) fn pop_acknowledged(&mut self, ack: Seq) -> Option<Entry> {
+        let front = self.entries.front()?;
+        if front.end.after(ack) {
+            return None;
+        }
+        self.bytes -= front.length();
+        self.entries.pop_front()
+    }
+
+    /// Takes out the entries for which `keep` is false; returns how many.
+    pub(super) fn retain(&mut self, keep: impl FnMut(&Entry) -> bool) -> usize {
+        let before = self.entries.len();
+        self.entries.retain(keep);
+        self.bytes = self.entries.iter().map(Entry::length).sum();
+        before - self.entries.len()
+    }
+
+    /// Drops everything and the memory it took.
+    pub(super) fn clear(&mut self) {
+        *self = Cache::default();
+    }
+
+    /// Gives unused memory back.
+    pub(super) fn shrink(&mut self) {
+        self.entries.shrink_to_fit();
+    }
+}

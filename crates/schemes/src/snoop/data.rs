@@ -1,0 +1,315 @@
+//! `snoop_data()`: packets from the fixed host (Snoop paper, section 3.1.1; SNOOP-DATA-*).
+//!
+//! ```text
+//!                end at or below last ack ── AlreadyAcknowledged: answer, do not forward
+//!   segment ──▶  at or after last seen ───── New: cache, forward
+//!                all of it cached ────────── Cached: forward, it probably never arrived
+//!                otherwise ───────────────── Uncached: forward, cache, mark
+//! ```
+//!
+//! We differ in one thing: "cached earlier" is decided by bytes, and acknowledged data, which has
+//! left the cache, is recognised by the last ACK before the cache is asked.
+
+use super::cache::{Copy, Entry};
+use super::config::{Config, Departures, Mark};
+use super::flow::{Flow, Timed};
+use super::timers::Timer;
+use super::{Context, aside, restart, rule};
+use sansio::{Cause, DropReason, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
+use wire::ip;
+use wire::tcp::{self, Flags, Header, Options, Seq, TcpOption, Timestamps};
+
+/// The paper's cases, and one of today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Case {
+    /// In sequence, or beyond a gap (SNOOP-DATA-1).
+    New,
+    /// Out of sequence, every byte is cached (SNOOP-DATA-3).
+    Cached,
+    /// Out of sequence, not acknowledged, not cached (SNOOP-DATA-5).
+    Uncached,
+    /// All of it was acknowledged by the mobile host (SNOOP-DATA-4).
+    AlreadyAcknowledged,
+    /// One byte just below the last ACK: a keep-alive (RFC 9293, 3.8.4), which asks whether the
+    /// mobile host is there and which only the mobile host may answer.
+    KeepAlive,
+}
+
+/// The case of a segment that covers `range`.
+#[inline]
+pub(super) fn classify(flow: &Flow, range: (Seq, Seq)) -> Case {
+    let (start, end) = range;
+    let lowest = match flow.last_ack {
+        Some(ack) if end.at_or_before(ack) => {
+            let keep_alive = end == ack && end.since(start) <= 1;
+            return if keep_alive { Case::KeepAlive } else { Case::AlreadyAcknowledged };
+        }
+        Some(ack) => ack.max(start),
+        None => start,
+    };
+    if start.at_or_after(flow.last_seen) {
+        Case::New
+    } else if flow.cache.covers(lowest, end) {
+        Case::Cached
+    } else {
+        Case::Uncached
+    }
+}
+
+/// A segment with data or FIN from the fixed host. `range` is its sequence range.
+#[inline]
+pub(super) fn snoop_data(
+    flow: &mut Flow,
+    packet: PacketRef,
+    range: (Seq, Seq),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    flow.active_at = now;
+    flow.sender_at = now;
+    restart::on_sender(flow);
+    let Some(tcp) = packet.as_tcp() else { return };
+    if tcp.flags.contains(Flags::FIN) {
+        flow.fin = Some(range.1);
+    }
+    flow.wired.on_data(tcp.options.timestamps().map(|timestamps| timestamps.echo), now);
+    match classify(flow, range) {
+        Case::New => on_new(flow, &packet, range, context, now),
+        Case::Cached => on_cached(flow, range, context, now),
+        Case::Uncached => on_uncached(flow, &packet, range, context, now),
+        Case::KeepAlive => {}
+        Case::AlreadyAcknowledged => {
+            if answer(flow, &packet, context, now) {
+                let reason = DropReason::Rule("SNOOP-DATA-4");
+                context.sink.discard(packet, reason);
+                return;
+            }
+        }
+    }
+    context.sink.send(Side::RADIO, Priority::Normal, packet);
+}
+
+#[inline]
+fn on_new(
+    flow: &mut Flow,
+    packet: &PacketRef,
+    range: (Seq, Seq),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    flow.last_seen = range.1;
+    flow.segments_unanswered = flow.segments_unanswered.saturating_add(packet.segments());
+    let percent = u64::from(context.config.bounds.retransmission_percent);
+    let most = u64::from(context.config.bounds.retransmission_floor_bytes)
+        + u64::from(context.config.cache_bytes_max);
+    let earned = u64::from(packet.payload.len()) * percent / 100;
+    flow.budget_bytes = (flow.budget_bytes + earned).min(most);
+    if aside::leaves_alone(flow, context, now) {
+        return;
+    }
+    if !has_room(flow, packet, Room::BelowMark, context) {
+        return;
+    }
+    if flow.timed == Timed::Nothing {
+        flow.timed = match context.config.departures {
+            Departures::Reported => Timed::Chosen(range.1),
+            Departures::AssumedWhenSent => Timed::Running(range.1, now),
+        };
+    }
+    keep(flow, packet, range, Origin::First, (context, now));
+}
+
+/// SNOOP-DATA-3: forwarded by the caller; its counter starts again (SNOOP-DATA-6).
+fn on_cached(
+    flow: &mut Flow,
+    range: (Seq, Seq),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    flow.timed = Timed::Nothing;
+    context.shared.statistics.sender_retransmissions += 1;
+    rule(context.sink, flow.key, None, ("SNOOP-DATA-3", "forwarded again", range.0.0.into()));
+    let mut index = flow.cache.first_ending_after(range.0);
+    while let Some(entry) = flow.cache.get_mut(index)
+        && entry.start.before(range.1)
+    {
+        entry.retransmissions = 0;
+        entry.sender_retransmitted |= context.config.mark == Mark::Both;
+        entry.copy = Copy::Queued;
+        entry.sent_order = flow.sent;
+        flow.sent = flow.sent.wrapping_add(1);
+        if context.config.departures == Departures::AssumedWhenSent {
+            flow.departures = flow.departures.wrapping_add(1);
+            (entry.copy, entry.departed_at) = (Copy::Departed, now);
+            entry.departed_order = flow.departures;
+        }
+        index += 1;
+    }
+}
+
+fn on_uncached(
+    flow: &mut Flow,
+    packet: &PacketRef,
+    range: (Seq, Seq),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    flow.last_seen = flow.last_seen.max(range.1);
+    flow.timed = Timed::Nothing;
+    context.shared.statistics.sender_retransmissions += 1;
+    rule(context.sink, flow.key, Some(packet.id), ("SNOOP-DATA-5", "marked", range.0.0.into()));
+    if flow.aside.is_none() && has_room(flow, packet, Room::BelowLimit, context) {
+        keep(flow, packet, range, Origin::Repeated, (context, now));
+    }
+}
+
+/// Which part of the cache a segment may use (SNOOP-CACHE-3).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// The newest data: up to the high-water mark.
+    BelowMark,
+    /// Older data, which matters more: all of it.
+    BelowLimit,
+}
+
+/// True if the cache may take the packet; otherwise that is counted and reported.
+#[inline]
+fn has_room(
+    flow: &Flow,
+    packet: &Packet,
+    room: Room,
+    context: &mut Context<'_, impl Sink>,
+) -> bool {
+    let config: &Config = context.config;
+    let percent = match room {
+        Room::BelowMark => u64::from(config.cache_mark_percent),
+        Room::BelowLimit => 100,
+    };
+    let of = |limit: u32| u64::from(limit) * percent / 100;
+    let segments = flow.cache.len() as u64 + u64::from(packet.segments());
+    let bytes = u64::from(flow.cache.bytes()) + u64::from(packet.payload.len());
+    let total = context.shared.held_bytes + u64::from(packet.payload.len());
+    let name = if segments > of(config.cache_segments_max) {
+        "snoop cache segments"
+    } else if bytes > of(config.cache_bytes_max) {
+        "snoop cache bytes"
+    } else if total > config.cache_bytes_total_max {
+        "snoop cache bytes of all flows"
+    } else if packet.as_tcp().is_some_and(|tcp| tcp.flags.contains(Flags::URG)) {
+        // The urgent pointer counts from the segment's start: such a segment is never cut.
+        "snoop urgent data"
+    } else {
+        return true;
+    };
+    context.shared.statistics.uncached += u64::from(packet.segments());
+    super::limit(context.sink, flow.key, name, segments);
+    false
+}
+
+/// Whether the sender sends a segment for the first time, as far as the agent can tell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    First,
+    Repeated,
+}
+
+/// Puts a packet's segments into the cache and sees to the persist timer.
+#[inline]
+fn keep(
+    flow: &mut Flow,
+    packet: &PacketRef,
+    range: (Seq, Seq),
+    origin: Origin,
+    (context, now): (&mut Context<'_, impl Sink>, Instant),
+) {
+    let (mut start, end) = range;
+    let step = packet.segment_bytes.map_or(u32::MAX, |bytes| u32::from(bytes.get()));
+    context.shared.statistics.cached += u64::from(packet.segments());
+    let assumed = context.config.departures == Departures::AssumedWhenSent;
+    let mut segments = packet.segments();
+    while segments > 0 {
+        segments -= 1;
+        let segment_end = if segments == 0 { end } else { start + step };
+        let mut entry = Entry {
+            packet: packet.clone(),
+            departed_at: now,
+            start,
+            end: segment_end,
+            sent_order: flow.sent,
+            departed_order: flow.departures,
+            copy: Copy::Queued,
+            retransmissions: 0,
+            sender_retransmitted: origin == Origin::Repeated,
+            sacked: false,
+        };
+        flow.sent = flow.sent.wrapping_add(1);
+        if assumed {
+            flow.departures = flow.departures.wrapping_add(1);
+            entry.departed_order = flow.departures;
+            entry.copy = Copy::Departed;
+        }
+        match origin {
+            Origin::First => flow.cache.push(entry),
+            Origin::Repeated => flow.cache.insert(entry),
+        }
+        start = segment_end;
+    }
+    if !flow.timers.is_armed(Timer::Persist as usize) {
+        let at = now + restart::patience(flow, context.config);
+        flow.timers.set(Timer::Persist as usize, at);
+    }
+}
+
+/// SNOOP-DATA-4: the mobile host's last ACK once more, to the fixed host, which seems not to know
+/// it. False if no valid ACK can be made; the segment is then forwarded.
+fn answer(
+    flow: &mut Flow,
+    packet: &Packet,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> bool {
+    let (Some(tcp), Some(last_ack)) = (packet.as_tcp(), flow.last_ack) else { return false };
+    context.shared.statistics.sender_retransmissions += 1;
+    let Some(options) = answer_options(tcp, flow.mobile.timestamp) else { return false };
+    if !flow.agent_acks.admit(context.config.bounds.agent_acks_per_second, now) {
+        super::limit(context.sink, flow.key, "snoop agent ACKs per second", 0);
+        return false;
+    }
+    let mut header = Header::new(tcp.destination_port, tcp.source_port);
+    header.seq = flow.mobile.next_seq;
+    header.ack = last_ack;
+    // The ECN flags are a counter's value with AccECN (RFC 9768): they repeat, too (MOD-12).
+    header.flags = Flags::ACK.with(flow.mobile.ecn);
+    header.window = flow.mobile.window;
+    header.options = options;
+    let ip = ip::Header::new(packet.ip.destination, packet.ip.source, packet.ip.protocol);
+    let id = context.sink.new_id();
+    let mut ack = Packet::tcp(id, ip, header, Payload::EMPTY);
+    ack.parent = Some(packet.id);
+    ack.cause = Cause::AgentAck;
+    context.shared.statistics.agent_acks += 1;
+    rule(context.sink, flow.key, Some(id), ("SNOOP-DATA-4", "last ACK again", last_ack.0.into()));
+    context.sink.send(Side::WIRED, Priority::Normal, ack.into());
+    true
+}
+
+/// The options of an ACK in the mobile host's name (MOD-3): the timestamps that PAWS and round-trip
+/// measurement need. `None` if a valid ACK needs what only the mobile host can make: a signature
+/// (MOD-13) or a Multipath TCP data ACK (MOD-20).
+fn answer_options(repeat: &Header, mobile_timestamp: Option<u32>) -> Option<Options> {
+    let mut options = Options::default();
+    for option in repeat.options.iter() {
+        match option {
+            TcpOption::Timestamps(timestamps) => {
+                let answer = Timestamps { value: mobile_timestamp?, echo: timestamps.value };
+                options.push_timestamps(answer).ok()?;
+            }
+            TcpOption::Unknown {
+                kind: tcp::kind::MD5 | tcp::kind::AUTHENTICATION | tcp::kind::MPTCP,
+                ..
+            } => return None,
+            _ => {}
+        }
+    }
+    Some(options)
+}

@@ -1,0 +1,229 @@
+//! The state of one flow, fixed host to mobile host (SNOOP-ST-1).
+//!
+//! All of it is soft: it is built from the packets that pass, from any point of a connection on,
+//! and may vanish at any instant (SNOOP-GEN-3). The next expected ACK of the paper is not stored:
+//! it is any ACK above the last one.
+
+use super::aside::Reason;
+use super::cache::{Cache, Entry};
+use super::config::Config;
+use super::restart::Phase;
+use super::rtt::RoundTrip;
+use super::sack::Evidence;
+use sansio::{Duration, FlowKey, Instant, TimerTable};
+use wire::tcp::{Flags, Header, Seq};
+
+/// One direction of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    /// Four-tuple, as the data travels.
+    pub(super) key: FlowKey,
+    /// Byte after the highest one seen from the fixed host.
+    pub(super) last_seen: Seq,
+    /// Byte after a FIN from the fixed host: acknowledged, it ends the flow (SNOOP-DATA-8).
+    pub(super) fin: Option<Seq>,
+    /// Last cumulative ACK of the mobile host; `None` until one was seen.
+    pub(super) last_ack: Option<Seq>,
+    /// The mobile host's last segment, as far as an ACK in its name needs it.
+    pub(super) mobile: Mobile,
+    /// Unacknowledged segments.
+    pub(super) cache: Cache,
+    /// Duplicate ACKs still to be expected (SNOOP-ACK-8).
+    pub(super) expected_dupacks: u32,
+    /// Unexpected duplicate ACKs in a row.
+    pub(super) dupacks: u32,
+    /// Segments put into the normal queue and cached, counted modulo 2^32.
+    pub(super) sent: u32,
+    /// Segments that departed, counted modulo 2^32.
+    pub(super) departures: u32,
+    /// Place of the next departure in the order of `sent`.
+    pub(super) next_departure: u32,
+    /// Round trip over the last hop.
+    pub(super) round_trip: RoundTrip,
+    /// The segment being timed.
+    pub(super) timed: Timed,
+    /// An episode of recovery lasts until the ACK reaches this (SNOOP-TMR-4).
+    pub(super) episode_end: Option<Seq>,
+    /// Since when the lowest segment is being repaired while its duplicate ACKs are withheld.
+    pub(super) withheld_since: Option<Instant>,
+    /// Last packet of either host.
+    pub(super) active_at: Instant,
+    /// Last packet of the fixed host with data.
+    pub(super) sender_at: Instant,
+    /// Last packet of the mobile host; the flow's beginning before there was one.
+    pub(super) mobile_at: Instant,
+    /// New segments from the fixed host since the mobile host was last heard.
+    pub(super) segments_unanswered: u32,
+    /// What SACK blocks told (*modern*).
+    pub(super) evidence: Evidence,
+    /// Where the flow stands between an outage and normal traffic (*modern*).
+    pub(super) phase: Phase,
+    /// The wired round trip (*modern*).
+    pub(super) wired: WiredRoundTrip,
+    /// Bytes that may still be re-sent (MOD-14).
+    pub(super) budget_bytes: u64,
+    /// Agent ACKs in the current second (MOD-14).
+    pub(super) agent_acks: RatePerSecond,
+    /// Why the agent leaves the flow alone, if it does.
+    pub(super) aside: Option<Reason>,
+    /// The flow's timers, by `Timer`.
+    pub(super) timers: TimerTable<{ super::timers::COUNT }>,
+    /// The deadline for which the agent's queue holds the flow.
+    pub(super) queued_deadline: Option<Instant>,
+    /// The cache's bytes in the agent's total.
+    pub(super) accounted_bytes: u32,
+}
+
+/// What the mobile host last said beside its ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mobile {
+    /// Its next sequence number.
+    pub(super) next_seq: Seq,
+    /// Its window field, not scaled: only changes matter here (MOD-5).
+    pub(super) window: u16,
+    /// Its ECN flags: ECE, CWR and AE.
+    pub(super) ecn: Flags,
+    /// Its last TSval.
+    pub(super) timestamp: Option<u32>,
+}
+
+/// One sample of the round-trip time at a time (SNOOP-DATA-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timed {
+    /// The next new segment will be timed.
+    Nothing,
+    /// A segment that ends here was chosen, and has not departed.
+    Chosen(Seq),
+    /// It departed then.
+    Running(Seq, Instant),
+}
+
+/// The round trip from the base station to the fixed host and back, by timestamps: from an ACK that
+/// passed to the first data that echoes its TSval.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WiredRoundTrip {
+    awaited: Option<(u32, Instant)>,
+    smoothed: Option<Duration>,
+}
+
+/// A count that starts again each second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RatePerSecond {
+    began_at: Instant,
+    count: u32,
+}
+
+/// The ECN flags of a TCP header (RFC 3168, RFC 9768).
+pub(super) const ECN_FLAGS: Flags = Flags::ECE.with(Flags::CWR).with(Flags::AE);
+
+impl Flow {
+    /// A flow first seen with data at `start`.
+    pub(super) fn new(key: FlowKey, start: Seq, config: &Config, now: Instant) -> Self {
+        Flow {
+            key,
+            last_seen: start,
+            fin: None,
+            last_ack: None,
+            mobile: Mobile::default(),
+            cache: Cache::default(),
+            expected_dupacks: 0,
+            dupacks: 0,
+            sent: 0,
+            departures: 0,
+            next_departure: 0,
+            round_trip: RoundTrip::default(),
+            timed: Timed::Nothing,
+            episode_end: None,
+            withheld_since: None,
+            active_at: now,
+            sender_at: now,
+            mobile_at: now,
+            segments_unanswered: 0,
+            evidence: Evidence::default(),
+            phase: Phase::Steady,
+            wired: WiredRoundTrip::default(),
+            budget_bytes: u64::from(config.bounds.retransmission_floor_bytes),
+            agent_acks: RatePerSecond::default(),
+            aside: None,
+            timers: TimerTable::new(),
+            queued_deadline: None,
+            accounted_bytes: 0,
+        }
+    }
+
+    /// The lowest byte that the mobile host lacks, if an ACK told or the cache can.
+    pub(super) fn lowest_missing(&self) -> Option<Seq> {
+        self.last_ack.or_else(|| self.cache.front().map(|entry| entry.start))
+    }
+
+    /// The cached segment that holds it.
+    pub(super) fn lowest_entry(&self) -> Option<&Entry> {
+        let index = self.cache.find(self.lowest_missing()?)?;
+        self.cache.get(index)
+    }
+
+    /// True if data was seen that is not acknowledged.
+    pub(super) fn has_outstanding(&self) -> bool {
+        self.last_ack.is_none_or(|ack| ack.before(self.last_seen))
+    }
+
+    /// Remembers what the mobile host said in a segment that is not older than the last.
+    #[inline]
+    pub(super) fn note_mobile(&mut self, header: &Header, payload_bytes: u32) {
+        let end = header.seq + header.sequence_length(payload_bytes);
+        self.mobile = Mobile {
+            next_seq: end,
+            window: header.window,
+            ecn: Flags(header.flags.0 & ECN_FLAGS.0),
+            timestamp: header.options.timestamps().map(|timestamps| timestamps.value),
+        };
+    }
+}
+
+impl WiredRoundTrip {
+    /// An ACK with this TSval is about to pass to the fixed host.
+    #[inline]
+    pub(super) fn on_ack_passed(&mut self, timestamp: Option<u32>, now: Instant) {
+        if self.awaited.is_none()
+            && let Some(value) = timestamp
+        {
+            self.awaited = Some((value, now));
+        }
+    }
+
+    /// Data came from the fixed host with this TSecr.
+    #[inline]
+    pub(super) fn on_data(&mut self, echo: Option<u32>, now: Instant) {
+        let (Some((value, passed_at)), Some(echo)) = (self.awaited, echo) else { return };
+        if (echo.wrapping_sub(value) as i32) < 0 {
+            return;
+        }
+        let sample = now.since(passed_at);
+        self.awaited = None;
+        self.smoothed = Some(match self.smoothed {
+            // A sender that had nothing to send answers late: short samples tell more.
+            Some(old) if sample > old => old - old / 16 + sample / 16,
+            Some(old) => old / 2 + sample / 2,
+            None => sample,
+        });
+    }
+
+    /// The smoothed time, if the connection uses timestamps and there was a sample.
+    pub(super) fn smoothed(&self) -> Option<Duration> {
+        self.smoothed
+    }
+}
+
+impl RatePerSecond {
+    /// Counts one more; false if that exceeds `limit` in this second.
+    pub(super) fn admit(&mut self, limit: u32, now: Instant) -> bool {
+        if now.since(self.began_at) >= Duration::from_secs(1) {
+            *self = RatePerSecond { began_at: now, count: 0 };
+        }
+        if self.count >= limit {
+            return false;
+        }
+        self.count += 1;
+        true
+    }
+}

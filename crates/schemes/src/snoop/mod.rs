@@ -1,0 +1,410 @@
+//! Snoop: the base station caches what the fixed host sends and repairs losses on the last hop
+//! before the fixed host learns of them ("Improving reliable transport and handoff performance in
+//! cellular wireless networks", Balakrishnan, Seshan and Katz, sections 3 and 6).
+//!
+//! ```text
+//!   fixed host ── WIRED ─▶ snoop_data() ─▶ RADIO ── mobile host
+//!              ◀───────── snoop_ack()  ◀────────
+//! ```
+//!
+//! Map, by the paper's words: [`data`] (`snoop_data()`), [`ack`] (`snoop_ack()`), [`cache`],
+//! [`timers`] (round-trip and persist timer), [`rtt`], [`flow`] (the state of one connection),
+//! [`resend`] (a local retransmission). What today adds: [`sack`] (every hole at once), [`restart`]
+//! (after an outage), [`aside`] (when to do nothing), [`air`] (the bound on probes). [`config`] has
+//! every parameter and the presets.
+//!
+//! We differ: byte ranges instead of packets, pure ACKs only, and departures onto the air are
+//! counted instead of guessed. All state is soft and belongs to one flow or one link. The agent
+//! serves data from the fixed host to the mobile host; the other direction passes untouched.
+
+mod ack;
+mod air;
+mod aside;
+mod cache;
+pub mod config;
+mod data;
+mod flow;
+mod resend;
+mod restart;
+mod rtt;
+mod sack;
+mod statistics;
+mod timers;
+
+pub use config::Config;
+pub use statistics::Statistics;
+
+use air::Air;
+use flow::Flow;
+use sansio::{
+    Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input, Instant, Notice,
+    Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
+};
+use timers::Timer;
+use wire::tcp::{Flags, Header, Seq};
+
+/// The agent of one base station.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    config: Config,
+    index: FlowIndex,
+    flows: Vec<Option<Flow>>,
+    free: Vec<u32>,
+    /// Where the search for a flow that yields goes on.
+    hand: usize,
+    timers: TimerQueue,
+    shared: Shared,
+}
+
+/// What all flows share.
+#[derive(Clone, Debug)]
+struct Shared {
+    statistics: Statistics,
+    /// Sequence numbers in all caches.
+    held_bytes: u64,
+    air: Air,
+    radio: Radio,
+}
+
+/// What notices say of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Radio {
+    Up,
+    Down,
+}
+
+/// What a procedure needs beside its flow.
+struct Context<'a, S: Sink> {
+    config: &'a Config,
+    shared: &'a mut Shared,
+    sink: &'a mut S,
+}
+
+/// Whether a flow's state is still of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Keep,
+    Forget,
+}
+
+impl Agent {
+    /// An agent without any state. A daemon gives a random key with [`Agent::with_key`].
+    pub fn new(config: Config) -> Self {
+        Agent::with_key(config, 0)
+    }
+
+    /// The same; `key` keeps strangers from choosing four-tuples that collide in the look-up.
+    pub fn with_key(config: Config, key: u64) -> Self {
+        Agent {
+            config,
+            index: FlowIndex::new(key),
+            flows: Vec::new(),
+            free: Vec::new(),
+            hand: 0,
+            timers: TimerQueue::new(),
+            shared: Shared {
+                statistics: Statistics::default(),
+                held_bytes: 0,
+                air: Air::default(),
+                radio: Radio::Up,
+            },
+        }
+    }
+
+    /// The parameters.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What was done so far.
+    pub fn statistics(&self) -> &Statistics {
+        &self.shared.statistics
+    }
+
+    /// Sequence numbers in all caches: the bytes of payload held, and one for each FIN.
+    pub fn held_bytes(&self) -> u64 {
+        self.shared.held_bytes
+    }
+
+    /// Flows with state.
+    pub fn flows(&self) -> usize {
+        self.index.len()
+    }
+
+    /// True if the driver shall report departures onto the air.
+    pub fn wants_departures(&self) -> bool {
+        self.config.departures == config::Departures::Reported
+    }
+
+    /// A packet from the fixed host's side.
+    #[inline]
+    fn on_wired_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
+        let Some((key, tcp)) = FlowKey::of(&packet).zip(packet.as_tcp()) else {
+            return sink.send(Side::RADIO, Priority::Normal, packet);
+        };
+        if tcp.flags.intersects(ENDS_STATE) {
+            self.forget(&key);
+            return sink.send(Side::RADIO, Priority::Normal, packet);
+        }
+        let range = range(tcp, &packet);
+        if range.0 == range.1 {
+            return sink.send(Side::RADIO, Priority::Normal, packet);
+        }
+        let slot = match self.index.get(&key) {
+            Some(slot) => slot,
+            None if packet.payload.is_empty() => {
+                return sink.send(Side::RADIO, Priority::Normal, packet);
+            }
+            None => match self.create(key, range.0, sink, now) {
+                Some(slot) => slot,
+                None => return sink.send(Side::RADIO, Priority::Normal, packet),
+            },
+        };
+        self.with_flow(slot, sink, |flow, context| {
+            if is_far(flow.last_seen, range.0) {
+                // Another connection with the same four-tuple.
+                let accounted_bytes = flow.accounted_bytes;
+                *flow = Flow::new(key, range.0, context.config, now);
+                flow.accounted_bytes = accounted_bytes;
+                flow.timers.set(Timer::Idle as usize, now + context.config.flow_idle);
+            }
+            data::snoop_data(flow, packet, range, context, now);
+            Fate::Keep
+        });
+    }
+
+    /// A packet from the mobile host's side.
+    #[inline]
+    fn on_radio_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
+        let Some((key, tcp)) = FlowKey::of(&packet).zip(packet.as_tcp()) else {
+            return sink.send(Side::WIRED, Priority::Normal, packet);
+        };
+        let key = key.reversed();
+        if tcp.flags.intersects(ENDS_STATE) {
+            self.forget(&key);
+            return sink.send(Side::WIRED, Priority::Normal, packet);
+        }
+        let slot = self.index.get(&key).filter(|_| tcp.flags.contains(Flags::ACK));
+        let Some(slot) = slot else { return sink.send(Side::WIRED, Priority::Normal, packet) };
+        let ack = tcp.ack;
+        self.with_flow(slot, sink, |flow, context| {
+            if is_far(flow.last_seen, ack) {
+                context.sink.send(Side::WIRED, Priority::Normal, packet);
+                return Fate::Keep;
+            }
+            ack::snoop_ack(flow, packet, context, now);
+            let finished = flow.fin.zip(flow.last_ack).is_some_and(|(fin, ack)| fin == ack);
+            if finished { Fate::Forget } else { Fate::Keep }
+        });
+    }
+
+    /// A packet goes onto the air.
+    #[inline]
+    fn on_departure(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        self.shared.air.on_departure(packet.bytes(), now);
+        let Some((key, tcp)) = FlowKey::of(packet).zip(packet.as_tcp()) else { return };
+        let range = range(tcp, packet);
+        if range.0 == range.1 {
+            return;
+        }
+        let Some(slot) = self.index.get(&key) else { return };
+        self.with_flow(slot, sink, |flow, context| {
+            resend::on_departure(flow, packet, range, context, now);
+            Fate::Keep
+        });
+    }
+
+    fn on_timer(&mut self, sink: &mut impl Sink, now: Instant) {
+        while let Some(slot) = self.timers.pop_due(now) {
+            if let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) {
+                flow.queued_deadline = None;
+            }
+            self.with_flow(slot, sink, |flow, context| timers::fire(flow, context, now));
+        }
+    }
+
+    fn on_notice(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
+        match notice {
+            Notice::LinkDown(Side::RADIO) => self.shared.radio = Radio::Down,
+            Notice::LinkUp(Side::RADIO) => self.shared.radio = Radio::Up,
+            Notice::Forget => return self.forget_all(),
+            _ => return,
+        }
+        let radio = self.shared.radio;
+        for slot in 0..self.flows.len() as u32 {
+            self.with_flow(slot, sink, |flow, context| {
+                match radio {
+                    Radio::Down => restart::on_link_down(flow, context.config, now),
+                    Radio::Up => restart::on_link_up(flow, context, now),
+                }
+                Fate::Keep
+            });
+        }
+    }
+
+    /// Lets `act` have a flow, then brings its place in the timer queue and the total of cached
+    /// bytes up to date.
+    #[inline]
+    fn with_flow<S: Sink>(
+        &mut self,
+        slot: u32,
+        sink: &mut S,
+        act: impl FnOnce(&mut Flow, &mut Context<'_, S>) -> Fate,
+    ) {
+        let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
+        let fate = act(flow, &mut context);
+        let bytes = flow.cache.bytes();
+        self.shared.held_bytes += u64::from(bytes);
+        self.shared.held_bytes -= u64::from(flow.accounted_bytes);
+        flow.accounted_bytes = bytes;
+        if fate == Fate::Forget {
+            let key = flow.key;
+            return self.forget(&key);
+        }
+        let deadline = flow.timers.next().map(|(_, at)| at);
+        if deadline != flow.queued_deadline {
+            flow.queued_deadline = deadline;
+            match deadline {
+                Some(at) => self.timers.set(slot, at),
+                None => self.timers.clear(slot),
+            }
+        }
+    }
+
+    /// A place for a new flow, if the limit allows or another flow yields (MOD-14).
+    fn create(
+        &mut self,
+        key: FlowKey,
+        start: Seq,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) -> Option<u32> {
+        let most = self.config.flows_max.min(TimerQueue::SLOTS_MAX) as usize;
+        if self.index.len() >= most && !self.make_one_yield(now) {
+            self.shared.statistics.flows_refused += 1;
+            limit(sink, key, "snoop flows", self.index.len() as u64);
+            return None;
+        }
+        let mut flow = Flow::new(key, start, &self.config, now);
+        flow.timers.set(Timer::Idle as usize, now + self.config.flow_idle);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(None);
+            self.flows.len() as u32 - 1
+        });
+        self.flows[slot as usize] = Some(flow);
+        self.index.insert(key, slot);
+        self.shared.statistics.flows_created += 1;
+        Some(slot)
+    }
+
+    /// Looks at a few flows, going round, and forgets the one idle for longest if that is long
+    /// enough. Active flows never yield, however many strangers knock.
+    fn make_one_yield(&mut self, now: Instant) -> bool {
+        let mut idlest: Option<(Instant, FlowKey)> = None;
+        for _ in 0..FLOWS_LOOKED_AT.min(self.flows.len()) {
+            self.hand = (self.hand + 1) % self.flows.len();
+            if let Some(flow) = &self.flows[self.hand]
+                && idlest.is_none_or(|(active_at, _)| flow.active_at < active_at)
+            {
+                idlest = Some((flow.active_at, flow.key));
+            }
+        }
+        match idlest {
+            Some((active_at, key)) if now.since(active_at) >= self.config.flow_yields_after => {
+                self.forget(&key);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Forgets a flow's state, if there is any.
+    fn forget(&mut self, key: &FlowKey) {
+        let Some(slot) = self.index.remove(key) else { return };
+        self.timers.clear(slot);
+        if let Some(flow) = self.flows[slot as usize].take() {
+            self.shared.held_bytes -= u64::from(flow.accounted_bytes);
+        }
+        self.free.push(slot);
+    }
+
+    /// SNOOP-GEN-3: all state is soft.
+    fn forget_all(&mut self) {
+        self.index.clear();
+        self.flows.clear();
+        self.free.clear();
+        self.timers = TimerQueue::new();
+        self.shared.held_bytes = 0;
+    }
+}
+
+impl Engine for Agent {
+    #[inline]
+    fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        match input {
+            Input::Arrival { side: Side::WIRED, packet } => {
+                self.on_wired_arrival(packet, sink, now)
+            }
+            Input::Arrival { side: Side::RADIO, packet } => {
+                self.on_radio_arrival(packet, sink, now)
+            }
+            Input::Arrival { packet, .. } => {
+                sink.discard(packet, DropReason::Rule("no such side"));
+            }
+            Input::Departure { side: Side::RADIO, packet } => {
+                self.on_departure(&packet, sink, now);
+            }
+            Input::Departure { .. } | Input::Verdict { .. } => {}
+            Input::Timer => self.on_timer(sink, now),
+            Input::Notice(notice) => self.on_notice(notice, sink, now),
+        }
+    }
+
+    #[inline]
+    fn next_deadline(&self) -> Option<Deadline> {
+        let (slot, at) = self.timers.next()?;
+        let flow = self.flows.get(slot as usize)?.as_ref()?;
+        let (timer, _) = flow.timers.next()?;
+        Some(Deadline { at, timer: timers::NAMES[timer] })
+    }
+}
+
+/// A connection begins or breaks: what was known of the four-tuple is void (SNOOP-DATA-8).
+const ENDS_STATE: Flags = Flags::SYN.with(Flags::RST);
+/// Flows looked at for one that yields.
+const FLOWS_LOOKED_AT: usize = 8;
+/// No window reaches so far (RFC 7323, 2.3: at most 2^30 bytes).
+const WINDOW_MAX: u32 = 1 << 30;
+
+/// The sequence range of a segment.
+#[inline]
+fn range(tcp: &Header, packet: &Packet) -> (Seq, Seq) {
+    (tcp.seq, tcp.seq + tcp.sequence_length(packet.payload.len()))
+}
+
+/// True if no window holds both.
+#[inline]
+fn is_far(a: Seq, b: Seq) -> bool {
+    (a.0.wrapping_sub(b.0) as i32).unsigned_abs() > WINDOW_MAX
+}
+
+/// Reports that a rule acted: its ID, what it did, and a number.
+#[inline]
+fn rule(
+    sink: &mut impl Sink,
+    flow: FlowKey,
+    packet: Option<PacketId>,
+    (id, did, value): (&'static str, &'static str, u64),
+) {
+    sink.report(|| Event { flow: Some(flow), packet, kind: EventKind::Rule { id, did, value } });
+}
+
+/// Reports that a limit was reached.
+fn limit(sink: &mut impl Sink, flow: FlowKey, name: &'static str, value: u64) {
+    sink.report(|| Event {
+        flow: Some(flow),
+        packet: None,
+        kind: EventKind::Limit { name, value },
+    });
+}

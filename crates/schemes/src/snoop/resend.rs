@@ -1,0 +1,182 @@
+//! Sending a cached segment again, and learning when copies went onto the air.
+//!
+//! A re-sent segment is the bytes that came from the sender, timestamps and ECN bits included
+//! (MOD-3, MOD-12); only what the mobile host has acknowledged in the meantime is cut off, and a
+//! segment out of a super-packet is cut out (MOD-7).
+
+use super::cache::{Copy, Entry};
+use super::config::{Departures, Restart};
+use super::flow::{Flow, Timed};
+use super::{Context, restart, rule};
+use sansio::{Cause, Instant, Packet, PacketId, Side, Sink};
+use wire::tcp::{Flags, Seq};
+
+/// Why a segment is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// A duplicate ACK or a SACK block shows its loss.
+    Loss,
+    /// A timer expired.
+    Timer,
+    /// The link is back.
+    Restart,
+}
+
+/// Sends entry `index` again; false if a bound forbids it.
+pub(super) fn resend(
+    flow: &mut Flow,
+    index: usize,
+    occasion: Occasion,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> bool {
+    let acknowledged = flow.last_ack;
+    let departures = flow.departures;
+    let Some(entry) = flow.cache.get_mut(index) else { return false };
+    let start = acknowledged.map_or(entry.start, |ack| ack.max(entry.start));
+    let bytes = u64::from(entry.end.since(start));
+    let statistics = &mut context.shared.statistics;
+    if bytes > flow.budget_bytes {
+        statistics.retransmissions_refused += 1;
+        rule(context.sink, flow.key, None, ("MOD-14", "retransmission budget used up", bytes));
+        return false;
+    }
+    flow.budget_bytes -= bytes;
+    entry.retransmissions = entry.retransmissions.saturating_add(1);
+    entry.copy = Copy::Requeued;
+    if context.config.departures == Departures::AssumedWhenSent {
+        entry.depart(departures, now);
+    }
+    let id = context.sink.new_id();
+    let copy = cut(&entry.packet, (start, entry.end), id, Cause::LocalRetransmission);
+    // A round-trip sample would not know which copy was answered (SNOOP-ACK-2).
+    flow.timed = Timed::Nothing;
+    statistics.retransmissions += 1;
+    statistics.retransmitted_bytes += bytes;
+    match occasion {
+        Occasion::Loss => {}
+        Occasion::Timer => statistics.timer_retransmissions += 1,
+        Occasion::Restart => statistics.restart_retransmissions += 1,
+    }
+    let priority = context.config.retransmission_priority;
+    context.sink.send(Side::RADIO, priority, copy.into());
+    true
+}
+
+/// The bytes of `range` out of `packet`, which holds them, as a segment of their own; the packet
+/// itself, frame included, if that is all of it.
+pub(super) fn cut(packet: &Packet, range: (Seq, Seq), id: PacketId, cause: Cause) -> Packet {
+    let (start, end) = range;
+    let Some(tcp) = packet.as_tcp() else { return packet.repeat(id, cause) };
+    let packet_end = tcp.seq + tcp.sequence_length(packet.payload.len());
+    if start == tcp.seq && end == packet_end {
+        return packet.repeat(id, cause);
+    }
+    let mut header = *tcp;
+    header.seq = start;
+    if end != packet_end {
+        header.flags = header.flags.without(Flags::FIN.with(Flags::PSH));
+    }
+    if start != tcp.seq {
+        header.flags = header.flags.without(Flags::CWR);
+    }
+    let length = packet.payload.len();
+    let payload =
+        packet.payload.slice(start.since(tcp.seq).min(length), end.since(tcp.seq).min(length));
+    packet.rewrite(id, cause, |copy| {
+        copy.transport = sansio::Transport::Tcp(header);
+        copy.payload = payload;
+        copy.segment_bytes = None;
+    })
+}
+
+impl Entry {
+    /// The newest copy goes onto the air as the segment number `departures` of its flow.
+    #[inline]
+    fn depart(&mut self, departures: u32, now: Instant) {
+        self.copy = Copy::Departed;
+        self.departed_at = now;
+        self.departed_order = departures;
+    }
+}
+
+/// Takes note of a segment that went onto the air. `range` is its sequence range.
+#[inline]
+pub(super) fn on_departure(
+    flow: &mut Flow,
+    packet: &Packet,
+    range: (Seq, Seq),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    if packet.cause == Cause::Probe {
+        return restart::on_probe_departure(flow);
+    }
+    let (start, end) = range;
+    if let Timed::Chosen(chosen) = flow.timed
+        && chosen.at_or_before(end)
+    {
+        flow.timed = Timed::Running(chosen, now);
+    }
+    let expected = match packet.cause {
+        Cause::LocalRetransmission => Copy::Requeued,
+        _ => Copy::Queued,
+    };
+    let before = flow.departures;
+    flow.departures = before.wrapping_add(packet.segments());
+    let mut last_order = None;
+    let mut index = flow.cache.first_ending_after(start);
+    let mut segment = 0;
+    while let Some(entry) = flow.cache.get_mut(index)
+        && entry.start.before(end)
+    {
+        segment += 1;
+        if entry.copy == expected {
+            entry.depart(before.wrapping_add(segment), now);
+            last_order = Some(entry.sent_order);
+        }
+        index += 1;
+    }
+    if expected == Copy::Queued
+        && let Some(order) = last_order
+    {
+        if flow.expected_dupacks > 0 && lowest_is_requeued(flow) {
+            // It was queued before the re-sent segment and departs before it (SNOOP-ACK-8).
+            flow.expected_dupacks += packet.segments();
+        }
+        let skipped = order.wrapping_sub(flow.next_departure).wrapping_add(1) > segment;
+        if skipped && (order.wrapping_sub(flow.next_departure) as i32) >= 0 {
+            on_queue_drop(flow, order, context, now);
+        }
+        if (order.wrapping_sub(flow.next_departure) as i32) >= 0 {
+            flow.next_departure = order.wrapping_add(1);
+        }
+    }
+}
+
+fn lowest_is_requeued(flow: &Flow) -> bool {
+    flow.cache.front().is_some_and(|entry| entry.copy == Copy::Requeued)
+}
+
+/// Segments sent before the one of `order` are still marked as queued though it departed: the
+/// link's queue dropped them. Strict treats that like a loss on the air. Modern lets go of them:
+/// a full queue is congestion, which the sender has to learn of.
+fn on_queue_drop(flow: &mut Flow, order: u32, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let dropped = |entry: &Entry| {
+        entry.copy == Copy::Queued && (entry.sent_order.wrapping_sub(order) as i32) < 0
+    };
+    let departures = flow.departures;
+    let count = match context.config.restart {
+        Restart::Persist => flow
+            .cache
+            .iter_mut()
+            .filter(|entry| dropped(entry))
+            .map(|entry| entry.depart(departures, now))
+            .count(),
+        Restart::Probe(_) => flow.cache.retain(|entry| !dropped(entry)),
+    };
+    context.shared.statistics.queue_drops_seen += count as u64;
+    if count > 0 {
+        rule(context.sink, flow.key, None, ("SNOOP-ACK-8", "dropped by the queue", count as u64));
+    }
+}

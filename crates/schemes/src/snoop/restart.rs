@@ -1,0 +1,276 @@
+//! When the mobile host falls silent, and when it is back (*modern*; ours, not the paper's).
+//!
+//! ```text
+//!            silence               any packet of              the sender stays
+//!            of the mobile         the mobile                 silent too
+//!   Steady ─────────────▶ Probing ───────────────▶ Waiting ──────────────────▶ Ramping
+//!     ▲                     │  long wired path:      │ data from the sender      │
+//!     │◀────────────────────┘  flush the window      │                           │
+//!     └──────────────────────────────────────────────┴───────────────────────────┘
+//! ```
+//!
+//! Nobody needs to tell that the link is back: one byte of the lowest unacknowledged segment, every
+//! 20 ms, finds out, for 53 bytes each time; the paper's persist timer re-sends a whole segment
+//! every 200 ms. The answer acknowledges that byte, and the rest of the segment follows at once. If
+//! the sender moves, everything else is left to it and to the normal repair; if it stays silent (a
+//! backed-off timeout, or BBR with a lost window in flight), 2, 4, 8 … segments follow per round
+//! trip, clocked by ACKs. A notice that the link is back takes the place of the answer.
+
+use super::cache::{Copy, Entry};
+use super::config::{Config, Departures, Probe, Restart};
+use super::flow::Flow;
+use super::resend::{Occasion, cut, resend};
+use super::timers::{Timer, arm_round_trip};
+use super::{Context, Radio, rule};
+use sansio::{Cause, Duration, Instant, Priority, Side, Sink};
+use wire::tcp::Seq;
+
+/// Where a flow stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Normal traffic.
+    Steady,
+    /// The link may be gone.
+    Probing {
+        /// When the last probe was sent, if it has not departed.
+        waiting_since: Option<Instant>,
+    },
+    /// The link answered; the sender has the next move.
+    Waiting {
+        /// What departed before this and is not acknowledged is lost.
+        lost_before: Instant,
+    },
+    /// The sender did not move.
+    Ramping {
+        /// As above.
+        lost_before: Instant,
+        /// Where to go on.
+        next: Seq,
+        /// Deliveries counted when the ramp last moved.
+        delivered: u32,
+    },
+}
+
+/// A probe that did not depart for so long was dropped by its queue.
+const PROBE_DROPPED_AFTER: Duration = Duration::from_secs(1);
+/// The least time that the sender has to move after the link answered.
+const SENDER_MOVES_WITHIN: Duration = Duration::from_millis(10);
+
+/// Silence after which the persist timer acts. *Modern* waits 2 srtt if that is longer, deviation
+/// included: a slow radio is not a silent one.
+#[inline]
+pub(super) fn patience(flow: &Flow, config: &Config) -> Duration {
+    match config.restart {
+        Restart::Persist => config.persist,
+        Restart::Probe(_) => flow.round_trip.with_deviation(config.persist),
+    }
+}
+
+/// Since when there is silence. Strict: since the last packet of either host. Modern: since the
+/// last packet of the mobile host, or since there has been something to answer.
+pub(super) fn silent_since(flow: &Flow, config: &Config, now: Instant) -> Instant {
+    if config.restart == Restart::Persist {
+        return flow.active_at;
+    }
+    match flow.cache.front() {
+        Some(entry) if entry.copy == Copy::Departed => flow.mobile_at.max(entry.departed_at),
+        // It waits in the link's queue: a radio that holds packets, or a long queue.
+        Some(_) => now,
+        None => flow.mobile_at,
+    }
+}
+
+/// Takes a round-trip sample, except around an outage, where a delayed ACK would count the outage.
+pub(super) fn sample(flow: &mut Flow, departed_at: Instant, now: Instant) {
+    if flow.phase == Phase::Steady {
+        flow.round_trip.sample(now.since(departed_at), now);
+    }
+}
+
+/// The persist timer found silence.
+pub(super) fn on_silence(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    if matches!(flow.phase, Phase::Probing { .. }) {
+        return;
+    }
+    flow.phase = Phase::Probing { waiting_since: None };
+    for timer in [Timer::RoundTrip, Timer::Reordering] {
+        flow.timers.stop(timer as usize);
+    }
+    on_timer(flow, context, now);
+}
+
+/// The restart timer expired: the next probe, or the sender did not move.
+pub(super) fn on_timer(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let Restart::Probe(config) = context.config.restart else { return };
+    match flow.phase {
+        Phase::Steady | Phase::Ramping { .. } => {}
+        Phase::Probing { .. } => {
+            if flow.cache.is_empty() {
+                flow.phase = Phase::Steady;
+                return;
+            }
+            probe(flow, &config, context, now);
+            let interval = match context.shared.radio {
+                Radio::Down => config.interval_while_down,
+                Radio::Up => config.interval,
+            };
+            let at = (now + interval).max(context.shared.air.admits_at());
+            flow.timers.set(Timer::Restart as usize, at);
+        }
+        Phase::Waiting { lost_before } => {
+            let Some(lowest) = flow.lowest_missing() else { return };
+            rule(context.sink, flow.key, None, ("RESTART", "the sender is silent: ramp", 2));
+            let delivered = flow.evidence.delivered();
+            let next = resend_lost(flow, (lowest, 2), lost_before, (context, now));
+            flow.phase = Phase::Ramping { lost_before, next, delivered };
+        }
+    }
+}
+
+/// One byte of the lowest unacknowledged segment.
+fn probe(flow: &mut Flow, config: &Probe, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let Phase::Probing { waiting_since } = flow.phase else { return };
+    if waiting_since.is_some_and(|since| now.since(since) < PROBE_DROPPED_AFTER) {
+        return;
+    }
+    let Some(entry) = flow.cache.front() else { return };
+    let start = flow.last_ack.map_or(entry.start, |ack| ack.max(entry.start));
+    let range = (start, entry.end.min(start + 1));
+    let id = context.sink.new_id();
+    let packet = cut(&entry.packet, range, id, Cause::Probe);
+    if !context.shared.air.admit(packet.bytes(), config, now) {
+        return;
+    }
+    flow.evidence.expect_own_duplicates(1, now + patience(flow, context.config), now);
+    context.shared.statistics.probes += 1;
+    context.shared.statistics.probe_bytes += u64::from(packet.bytes());
+    if context.config.departures == Departures::Reported {
+        flow.phase = Phase::Probing { waiting_since: Some(now) };
+    }
+    rule(context.sink, flow.key, Some(id), ("RESTART", "probe", start.0.into()));
+    context.sink.send(Side::RADIO, Priority::High, packet.into());
+}
+
+/// A probe went onto the air.
+pub(super) fn on_probe_departure(flow: &mut Flow) {
+    if let Phase::Probing { waiting_since } = &mut flow.phase {
+        *waiting_since = None;
+    }
+}
+
+/// A packet of the mobile host passed.
+#[inline]
+pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    match flow.phase {
+        Phase::Steady | Phase::Waiting { .. } => {}
+        Phase::Probing { .. } => {
+            // What departed within the last round trip may yet be answered.
+            let lost_before = now - flow.round_trip.shortest();
+            on_link_back(flow, lost_before, context, now);
+        }
+        Phase::Ramping { lost_before, next, delivered } => {
+            let now_delivered = flow.evidence.delivered();
+            let count = now_delivered.wrapping_sub(delivered).saturating_mul(2);
+            if count == 0 {
+                return;
+            }
+            let next = resend_lost(flow, (next, count), lost_before, (context, now));
+            flow.phase = if next.at_or_after(flow.last_seen) {
+                Phase::Steady
+            } else {
+                Phase::Ramping { lost_before, next, delivered: now_delivered }
+            };
+        }
+    }
+}
+
+/// The link is back, by an answer or by a notice: the lowest segment at once, the rest by rule.
+pub(super) fn on_link_back(
+    flow: &mut Flow,
+    lost_before: Instant,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    let Restart::Probe(config) = context.config.restart else { return };
+    flow.timers.stop(Timer::Restart as usize);
+    flow.phase = Phase::Steady;
+    flow.withheld_since = None;
+    let Some(lowest) = flow.lowest_missing().filter(|_| !flow.cache.is_empty()) else { return };
+    let wired = flow.wired.smoothed();
+    let flush = wired.is_some_and(|wired| wired >= config.flush_from_wired_rtt);
+    let count = if flush { u32::MAX } else { 1 };
+    let did = if flush { "link is back: flush" } else { "link is back: lowest segment" };
+    rule(context.sink, flow.key, None, ("RESTART", did, lowest.0.into()));
+    resend_lost(flow, (lowest, count), lost_before, (context, now));
+    if !flush {
+        flow.phase = Phase::Waiting { lost_before };
+        // One more round trip over the last hop if only a notice says that the link is back.
+        let wait = flow.round_trip.smoothed() * 2 + wired.unwrap_or(Duration::ZERO);
+        flow.timers.set(Timer::Restart as usize, now + wait.max(SENDER_MOVES_WITHIN));
+    }
+}
+
+/// Data came from the fixed host: the sender moves.
+#[inline]
+pub(super) fn on_sender(flow: &mut Flow) {
+    if matches!(flow.phase, Phase::Waiting { .. } | Phase::Ramping { .. }) {
+        flow.phase = Phase::Steady;
+        flow.timers.stop(Timer::Restart as usize);
+    }
+}
+
+/// Re-sends up to `count` lost segments from `from` upwards; returns where to go on.
+fn resend_lost(
+    flow: &mut Flow,
+    (from, count): (Seq, u32),
+    lost_before: Instant,
+    (context, now): (&mut Context<'_, impl Sink>, Instant),
+) -> Seq {
+    let is_lost = |entry: &Entry| {
+        !entry.sacked && entry.copy == Copy::Departed && entry.departed_at <= lost_before
+    };
+    let mut index = flow.cache.first_ending_after(from);
+    let mut left = count;
+    let mut next = from;
+    while left > 0
+        && let Some(entry) = flow.cache.get_mut(index)
+    {
+        next = entry.end;
+        if is_lost(entry) {
+            // What the outage took says nothing about this attempt.
+            entry.retransmissions = 0;
+            if !resend(flow, index, Occasion::Restart, context, now) {
+                break;
+            }
+            left -= 1;
+        }
+        index += 1;
+    }
+    if left < count {
+        flow.episode_end = Some(flow.last_seen);
+        arm_round_trip(flow, context.config, now);
+    }
+    if left > 0 { flow.last_seen } else { next }
+}
+
+/// A notice says that the link is gone: nothing is sent any more but a slow probe.
+pub(super) fn on_link_down(flow: &mut Flow, config: &Config, now: Instant) {
+    for timer in [Timer::RoundTrip, Timer::Reordering, Timer::Restart] {
+        flow.timers.stop(timer as usize);
+    }
+    if let Restart::Probe(probe) = config.restart
+        && !flow.cache.is_empty()
+    {
+        flow.phase = Phase::Probing { waiting_since: None };
+        flow.timers.set(Timer::Restart as usize, now + probe.interval_while_down);
+    }
+}
+
+/// A notice says that the link is back.
+pub(super) fn on_link_up(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    if flow.cache.is_empty() {
+        return;
+    }
+    flow.timers.set(Timer::Persist as usize, now + patience(flow, context.config));
+    on_link_back(flow, now, context, now);
+}

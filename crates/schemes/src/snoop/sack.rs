@@ -1,0 +1,405 @@
+//! What SACK blocks show of losses on the last hop, and repairing all of it at once (MOD-1).
+//!
+//! The paper repairs one loss per round trip: the one at the cumulative ACK. SACK blocks (RFC 2018)
+//! show every hole, and what departed later and has arrived proves that an earlier departure is
+//! lost: the idea of RACK (RFC 8985), with the departures onto the air as the clock, which makes a
+//! lost retransmission visible in the same way.
+//!
+//! ```text
+//!   departures   1    2    3    4    5    2'
+//!   arrives      x         x    x         ?      SACK of 3 and 4: 1 and 2 departed before 3: lost
+//! ```
+//!
+//! The sender sees nothing of it as long as the cache holds every hole: duplicates are withheld,
+//! and in an ACK that must pass the blocks become padding. Nothing is ever added to an ACK.
+
+use super::ack::out_of_patience;
+use super::cache::{Copy, Entry};
+use super::config::{Config, Repair, SackTowardSender};
+use super::flow::Flow;
+use super::resend::{Occasion, resend};
+use super::rtt::RoundTrip;
+use super::timers::{Timer, arm_round_trip};
+use super::{Context, aside, restart, rule};
+use sansio::{Duration, Instant, Packet, PacketRef, Sink, Transport};
+use std::collections::VecDeque;
+use wire::tcp::{self, Options, SackBlock, Seq, TcpOption, kind};
+
+/// What the mobile host has shown to have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Evidence {
+    /// Byte after the highest one in a SACK block.
+    highest: Option<Seq>,
+    /// First bytes of the cached segments below `highest` that no block covers, ascending.
+    holes: VecDeque<Seq>,
+    /// Up to here something is missing that the cache does not hold.
+    gap_end: Option<Seq>,
+    /// The latest departure that is known to have arrived.
+    latest: Option<Arrived>,
+    /// Something arrived since the holes were last looked at.
+    news: bool,
+    /// Cached segments that arrived, counted modulo 2^32.
+    delivered: u32,
+    /// Extra time granted to a segment that others overtake; see [`Evidence::on_unneeded`].
+    allowance: Duration,
+    /// The flow carried SACK blocks.
+    seen_sack: bool,
+    /// Duplicate ACKs to come that answer the agent's own duplicates, and until when.
+    own_duplicates: u32,
+    own_duplicates_until: Instant,
+    /// Repairs judged in the current batch, and those of them that were not needed.
+    judged: u32,
+    unneeded: u32,
+}
+
+/// A departure that arrived.
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    order: u32,
+    /// Time from its departure to the ACK that showed it.
+    round_trip: Duration,
+}
+
+impl Evidence {
+    /// True if the flow ever carried a SACK block.
+    pub(super) fn has_seen_sack(&self) -> bool {
+        self.seen_sack
+    }
+
+    /// Cached segments that arrived so far, modulo 2^32.
+    pub(super) fn delivered(&self) -> u32 {
+        self.delivered
+    }
+
+    /// True if a duplicate ACK may answer one of the agent's own duplicates.
+    pub(super) fn expects_own_duplicate(&self, now: Instant) -> bool {
+        self.own_duplicates > 0 && now <= self.own_duplicates_until
+    }
+
+    /// One of them came.
+    pub(super) fn on_own_duplicate(&mut self) {
+        self.own_duplicates = self.own_duplicates.saturating_sub(1);
+    }
+
+    /// `count` more of the agent's duplicates will be answered until `until`.
+    pub(super) fn expect_own_duplicates(&mut self, count: u32, until: Instant, now: Instant) {
+        if now > self.own_duplicates_until {
+            self.own_duplicates = 0;
+        }
+        self.own_duplicates = self.own_duplicates.saturating_add(count);
+        self.own_duplicates_until = until;
+    }
+
+    /// True if every hole is known to be in the cache.
+    pub(super) fn all_cached(&self) -> bool {
+        self.gap_end.is_none()
+    }
+
+    /// How many repairs out of how many of the current batch were not needed.
+    pub(super) fn unneeded_of_judged(&mut self) -> (u32, u32) {
+        let batch = (self.unneeded, self.judged);
+        if self.judged >= JUDGED_BATCH {
+            (self.unneeded, self.judged) = (0, 0);
+        }
+        batch
+    }
+
+    /// A repair was not needed: the radio reorders. Segments get a quarter of the shortest round
+    /// trip more (RFC 8985, section 6.2), up to the smoothed one.
+    fn on_unneeded(&mut self, round_trip: &RoundTrip) {
+        self.allowance = (self.allowance + round_trip.shortest() / 4).min(round_trip.smoothed());
+        self.unneeded += 1;
+    }
+
+    /// Everything below `ack` has arrived; `partial` is the first byte of a segment that the ACK
+    /// cuts.
+    #[inline]
+    pub(super) fn on_new_ack(&mut self, ack: Seq, partial: Option<Seq>) {
+        if self.highest.is_none() {
+            return;
+        }
+        if self.highest.is_some_and(|highest| highest.at_or_before(ack)) {
+            self.highest = None;
+            self.holes.clear();
+        }
+        if self.gap_end.is_some_and(|end| end.at_or_before(ack)) {
+            self.gap_end = None;
+        }
+        while self.holes.front().is_some_and(|hole| hole.before(ack)) {
+            self.holes.pop_front();
+        }
+        if self.highest.is_some()
+            && let Some(start) = partial
+        {
+            self.holes.push_front(start);
+        }
+    }
+}
+
+/// Repairs judged before the agent asks itself whether they are of use.
+pub(super) const JUDGED_BATCH: u32 = 64;
+
+/// A cached segment arrived at the mobile host. The time of its departure is returned if it is a
+/// valid sample of the round trip: one copy only was ever sent (Karn's rule, as SNOOP-ACK-2).
+#[inline]
+pub(super) fn on_delivered(
+    (evidence, round_trip): (&mut Evidence, &RoundTrip),
+    entry: &Entry,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Option<Instant> {
+    if entry.sacked {
+        return None;
+    }
+    evidence.delivered = evidence.delivered.wrapping_add(1);
+    if entry.copy == Copy::Queued {
+        return None;
+    }
+    let since_departure = now.since(entry.departed_at);
+    if entry.retransmissions > 0 {
+        evidence.judged += 1;
+        if entry.copy == Copy::Requeued || since_departure < round_trip.shortest() {
+            // Answered sooner than the copy could be: the original had arrived.
+            evidence.on_unneeded(round_trip);
+            evidence.expect_own_duplicates(1, now + round_trip.twice_smoothed(MARGIN), now);
+            context.shared.statistics.unneeded_retransmissions += 1;
+            return None;
+        }
+        evidence.allowance = evidence.allowance - evidence.allowance / 16;
+    }
+    let newer = evidence
+        .latest
+        .is_none_or(|latest| (entry.departed_order.wrapping_sub(latest.order) as i32) > 0);
+    if newer {
+        evidence.latest =
+            Some(Arrived { order: entry.departed_order, round_trip: since_departure });
+    }
+    evidence.news = true;
+    (entry.retransmissions == 0 && !entry.sender_retransmitted).then_some(entry.departed_at)
+}
+
+/// How long an answer to an own duplicate may take at least.
+const MARGIN: Duration = Duration::from_millis(40);
+
+/// Takes in the SACK blocks of a segment from the mobile host.
+#[inline]
+pub(super) fn learn(
+    flow: &mut Flow,
+    header: &tcp::Header,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    let mut blocks = header.options.sack_blocks();
+    let Some(first) = blocks.next() else { return };
+    flow.evidence.seen_sack = true;
+    let Some(last_ack) = flow.last_ack else { return };
+    let mut sorted: [Option<SackBlock>; BLOCKS_MAX] = [None; BLOCKS_MAX];
+    let mut count = 0;
+    for block in core::iter::once(first).chain(blocks) {
+        // A block outside what is outstanding reports a duplicate (RFC 2883), or is forged.
+        let valid = block.start.before(block.end)
+            && block.start.after(last_ack)
+            && block.end.at_or_before(flow.last_seen);
+        if valid && count < BLOCKS_MAX {
+            sorted[count] = Some(block);
+            count += 1;
+        }
+    }
+    sorted[..count].sort_unstable_by_key(|block| block.map(|block| block.start.since(last_ack)));
+    let mut newest = None;
+    for block in sorted.into_iter().flatten() {
+        newest = fill_holes(flow, block, context, now).or(newest);
+        newest = extend(flow, block, last_ack, (context, now)).or(newest);
+    }
+    if let Some(departed_at) = newest {
+        restart::sample(flow, departed_at, now);
+    }
+}
+
+/// SACK blocks in one header, at most (RFC 2018, section 3).
+const BLOCKS_MAX: usize = 4;
+
+/// Takes out the holes that the block covers.
+fn fill_holes(
+    flow: &mut Flow,
+    block: SackBlock,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Option<Instant> {
+    let Flow { evidence, cache, round_trip, .. } = flow;
+    let mut newest = None;
+    let mut at = evidence.holes.partition_point(|hole| hole.before(block.start));
+    while let Some(hole) = evidence.holes.get(at).copied().filter(|hole| hole.before(block.end)) {
+        let entry = cache.find(hole).and_then(|index| cache.get_mut(index));
+        match entry {
+            Some(entry) if entry.end.after(block.end) => at += 1,
+            Some(entry) => {
+                newest = on_delivered((&mut *evidence, round_trip), entry, context, now).or(newest);
+                entry.sacked = true;
+                evidence.holes.remove(at);
+            }
+            None => {
+                evidence.holes.remove(at);
+            }
+        }
+    }
+    newest
+}
+
+/// Takes in what the block shows above the highest byte known: what it skips is a hole.
+fn extend(
+    flow: &mut Flow,
+    block: SackBlock,
+    last_ack: Seq,
+    (context, now): (&mut Context<'_, impl Sink>, Instant),
+) -> Option<Instant> {
+    let Flow { evidence, cache, round_trip, .. } = flow;
+    let from = evidence.highest.map_or(last_ack, |highest| highest.max(last_ack));
+    if block.end.at_or_before(from) {
+        return None;
+    }
+    let mut newest = None;
+    let mut at = from;
+    let mut index = cache.first_ending_after(from);
+    while let Some(entry) = cache.get_mut(index)
+        && entry.start.before(block.end)
+    {
+        if entry.start.after(at) && at.before(block.start) {
+            evidence.gap_end = Some(entry.start.min(block.start));
+        }
+        if entry.start.at_or_after(block.start) && entry.end.at_or_before(block.end) {
+            newest = on_delivered((&mut *evidence, round_trip), entry, context, now).or(newest);
+            entry.sacked = true;
+        } else if evidence.holes.back() != Some(&entry.start) {
+            evidence.holes.push_back(entry.start);
+        }
+        at = entry.end;
+        index += 1;
+    }
+    if at.before(block.start) {
+        evidence.gap_end = Some(block.start);
+    }
+    evidence.highest = Some(block.end);
+    newest
+}
+
+/// Re-sends every hole that something overtook, if anything arrived since the last look.
+#[inline]
+pub(super) fn repair(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let news = core::mem::take(&mut flow.evidence.news);
+    if news && !flow.evidence.holes.is_empty() && flow.aside.is_none() {
+        repair_holes(flow, context, now);
+        aside::judge(flow, context);
+    }
+}
+
+/// The same after the allowance for reordering has passed.
+pub(super) fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let Some(latest) = flow.evidence.latest else { return };
+    let allowance = flow.evidence.allowance;
+    let (mut sent, mut again_at) = (false, None::<Instant>);
+    let mut at = 0;
+    while let Some(&hole) = flow.evidence.holes.get(at) {
+        at += 1;
+        let found = flow.cache.find(hole);
+        let Some((index, entry)) =
+            found.and_then(|index| flow.cache.get(index).map(|entry| (index, entry)))
+        else {
+            // The link's queue dropped it: for the sender to repair.
+            at -= 1;
+            flow.evidence.holes.remove(at);
+            flow.evidence.gap_end =
+                Some(flow.evidence.gap_end.map_or(hole + 1, |end| end.max(hole + 1)));
+            continue;
+        };
+        let overtaken = (latest.order.wrapping_sub(entry.departed_order) as i32) > 0;
+        let tried_out = entry.retransmissions >= context.config.retransmissions_max;
+        if entry.copy != Copy::Departed || !overtaken || tried_out {
+            continue;
+        }
+        let lost_at = entry.departed_at + latest.round_trip + allowance;
+        if !allowance.is_zero() && lost_at > now {
+            again_at = Some(again_at.map_or(lost_at, |at| at.min(lost_at)));
+            continue;
+        }
+        rule(context.sink, flow.key, None, ("MOD-1", "hole re-sent", hole.0.into()));
+        if !resend(flow, index, Occasion::Loss, context, now) {
+            break;
+        }
+        sent = true;
+    }
+    match again_at {
+        Some(at) => flow.timers.set(Timer::Reordering as usize, at),
+        None => flow.timers.stop(Timer::Reordering as usize),
+    }
+    if sent {
+        flow.episode_end = Some(flow.last_seen);
+        arm_round_trip(flow, context.config, now);
+    }
+}
+
+/// The packet, with padding where its SACK blocks are, if the agent repairs what they show.
+#[inline]
+pub(super) fn hide(
+    flow: &Flow,
+    packet: PacketRef,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> PacketRef {
+    let Some(tcp) = packet.as_tcp() else { return packet };
+    let Some(last_ack) = flow.last_ack else { return packet };
+    if tcp.options.sack_blocks().all(|block| !block.start.after(last_ack))
+        || !hides(flow, context.config, now)
+    {
+        return packet;
+    }
+    let Some(options) = without_sack(&tcp.options) else { return packet };
+    let header = tcp::Header { options, ..*tcp };
+    context.shared.statistics.sack_hidden += 1;
+    let id = context.sink.new_id();
+    rule(context.sink, flow.key, Some(id), ("MOD-1", "SACK blocks hidden", header.ack.0.into()));
+    let change = |copy: &mut Packet| copy.transport = Transport::Tcp(header);
+    packet.rewrite(id, packet.cause, change).into()
+}
+
+/// True if the sender need not know of the holes.
+fn hides(flow: &Flow, config: &Config, now: Instant) -> bool {
+    config.sack_toward_sender == SackTowardSender::Hide
+        && config.repair == Repair::Evidence
+        && flow.aside.is_none()
+        && flow.evidence.all_cached()
+        && !out_of_patience(flow, config, now)
+        && flow.lowest_entry().is_some_and(|entry| {
+            !entry.sender_retransmitted && entry.retransmissions < config.retransmissions_max
+        })
+}
+
+/// The options with NOPs in place of SACK blocks, the length kept; `None` if a signature covers
+/// them (MOD-13) or the list is malformed.
+fn without_sack(options: &Options) -> Option<Options> {
+    options.validate().ok()?;
+    let signed = options.iter().any(|option| {
+        matches!(option, TcpOption::Unknown { kind: kind::MD5 | kind::AUTHENTICATION, .. })
+    });
+    if signed {
+        return None;
+    }
+    let mut bytes = [0; Options::BYTES_MAX];
+    let bytes = &mut bytes[..options.as_bytes().len()];
+    bytes.copy_from_slice(options.as_bytes());
+    let mut at = 0;
+    while at < bytes.len() {
+        at += match bytes[at] {
+            kind::END => break,
+            kind::NOP => 1,
+            found => {
+                let length = usize::from(bytes[at + 1]);
+                if found == kind::SACK {
+                    bytes[at..at + length].fill(kind::NOP);
+                }
+                length
+            }
+        };
+    }
+    Options::from_bytes(bytes).ok()
+}

@@ -1,0 +1,123 @@
+//! The timers of a flow (Snoop paper, section 6; SNOOP-TMR-*).
+//!
+//! Each flow has one place in the agent's queue, for the earliest of its timers. The persist and
+//! idle timers are lazy: a packet only notes the time, and a timer that fires too early is set
+//! again; so no packet costs a heap operation. Nothing acts early.
+
+use super::config::{Config, Repair, Restart};
+use super::flow::Flow;
+use super::resend::{Occasion, resend};
+use super::{Context, Fate, Radio, restart, rule, sack};
+use sansio::{Duration, Instant, Sink};
+
+/// When each fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Timer {
+    /// No new ACK for twice the round trip of the last hop since the last local retransmission of a
+    /// recovery episode (SNOOP-TMR-2 to 4).
+    RoundTrip = 0,
+    /// Unacknowledged data in the cache and silence (SNOOP-TMR-5).
+    Persist = 1,
+    /// The next probe, or the end of the wait for the sender (*modern*).
+    Restart = 2,
+    /// A segment that others overtook has had its allowance for reordering (*modern*).
+    Reordering = 3,
+    /// Nothing was heard of the flow for so long that it is forgotten.
+    Idle = 4,
+}
+
+/// Number of timers.
+pub(super) const COUNT: usize = 5;
+
+/// By index: the name in a `Deadline`.
+pub(super) const NAMES: [&str; COUNT] =
+    ["snoop round trip", "snoop persist", "snoop restart", "snoop reordering", "snoop idle"];
+
+/// Time to wait for an ACK before a local retransmission is repeated.
+pub(super) fn round_trip_timeout(flow: &Flow, config: &Config) -> Duration {
+    match config.repair {
+        Repair::Counted => flow.round_trip.twice_smoothed(config.round_trip_floor),
+        Repair::Evidence => flow.round_trip.with_deviation(config.round_trip_floor),
+    }
+}
+
+/// Starts the round-trip timer anew.
+pub(super) fn arm_round_trip(flow: &mut Flow, config: &Config, now: Instant) {
+    let at = now + round_trip_timeout(flow, config);
+    flow.timers.set(Timer::RoundTrip as usize, at);
+}
+
+/// Lets every timer of the flow fire that is due.
+pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) -> Fate {
+    while let Some(due) = flow.timers.pop_due(now) {
+        match due {
+            due if due == Timer::RoundTrip as usize => on_round_trip(flow, context, now),
+            due if due == Timer::Persist as usize => on_persist(flow, context, now),
+            due if due == Timer::Restart as usize => restart::on_timer(flow, context, now),
+            due if due == Timer::Reordering as usize => sack::repair_holes(flow, context, now),
+            _ => {
+                let at = flow.active_at + context.config.flow_idle;
+                if at <= now {
+                    return Fate::Forget;
+                }
+                flow.timers.set(Timer::Idle as usize, at);
+            }
+        }
+    }
+    Fate::Keep
+}
+
+/// SNOOP-TMR-2: the lowest segment once more.
+fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    if context.shared.radio == Radio::Down {
+        return;
+    }
+    let Some(entry) = flow.cache.front() else {
+        flow.episode_end = None;
+        return;
+    };
+    let seq = entry.start;
+    if entry.retransmissions >= context.config.retransmissions_max {
+        // SNOOP-TMR-7: its duplicate ACKs pass from here on.
+        flow.episode_end = None;
+        rule(context.sink, flow.key, None, ("SNOOP-TMR-7", "local effort ended", seq.0.into()));
+        return;
+    }
+    rule(context.sink, flow.key, None, ("SNOOP-TMR-2", "round-trip timer", seq.0.into()));
+    resend(flow, 0, Occasion::Timer, context, now);
+    arm_round_trip(flow, context.config, now);
+}
+
+/// SNOOP-TMR-5 and SNOOP-TMR-6: silence while the cache holds something.
+fn on_persist(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let Some(entry) = flow.cache.front() else {
+        // Idle: the next data arms the timer again.
+        flow.cache.shrink();
+        return;
+    };
+    let seq = entry.start;
+    let used_up = entry.retransmissions >= context.config.retransmissions_max;
+    let patience = restart::patience(flow, context.config);
+    let due = restart::silent_since(flow, context.config, now) + patience;
+    if due > now {
+        flow.timers.set(Timer::Persist as usize, due);
+        return;
+    }
+    flow.timers.set(Timer::Persist as usize, now + patience);
+    if context.shared.radio == Radio::Down {
+        return;
+    }
+    match context.config.restart {
+        Restart::Persist => {
+            // Any ACK above the last one is a new one again, any other one unexpected.
+            flow.expected_dupacks = 0;
+            if !used_up {
+                let did = ("SNOOP-TMR-5", "persist timer", seq.0.into());
+                rule(context.sink, flow.key, None, did);
+                resend(flow, 0, Occasion::Timer, context, now);
+            }
+        }
+        Restart::Probe(_) => restart::on_silence(flow, context, now),
+    }
+}
