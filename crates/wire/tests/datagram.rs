@@ -254,6 +254,18 @@ fn other_versions_and_options_that_cannot_be_walked_are_refused() {
 }
 
 #[test]
+fn the_emitted_protocol_is_that_of_the_transport() {
+    for ip in [v4(), v6()] {
+        let other = ip::Header { protocol: Protocol::ESP, ..ip };
+        let bytes = segment(&other);
+        assert_eq!(bytes, segment(&ip));
+        let header = udp::Header::new(1, 2);
+        let bytes = udp(&other, &header);
+        assert_eq!(verify(&bytes).unwrap().transport, Transport::Udp(header));
+    }
+}
+
+#[test]
 fn what_cannot_be_emitted_leaves_the_buffer_alone() {
     let tcp = tcp::Header::new(1, 2);
     let mut into = b"before".to_vec();

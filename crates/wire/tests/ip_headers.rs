@@ -29,19 +29,19 @@ fn every_extension_header_is_stepped_over_by_its_own_length_rule() {
     let chain = [
         extension(ROUTING, 0, 8),         // hop-by-hop
         extension(AUTHENTICATION, 2, 24), // routing: (2 + 1) * 8
-        extension(DESTINATION, 4, 24),    // authentication: (4 + 2) * 4
+        extension(DESTINATION, 6, 32),    // authentication: (6 + 2) * 4
         extension(MOBILITY, 1, 16),       // destination options
         extension(TCP, 0, 8),             // mobility
     ];
     let payload = [chain.concat(), vec![0xaa; 20]].concat();
-    let upper = UpperLayer { protocol: Protocol::TCP, at: 80, fragment: None };
+    let upper = UpperLayer { protocol: Protocol::TCP, at: 88, fragment: None };
     assert_eq!(upper_layer(Protocol(HOP_BY_HOP), &payload), Ok(upper));
     // A chain is as weak as its shortest part.
-    for end in 0..80 {
+    for end in 0..88 {
         let cut = upper_layer(Protocol(HOP_BY_HOP), &payload[..end]);
         assert!(matches!(cut, Err(Error::Truncated { .. })), "{end}: {cut:?}");
     }
-    assert_eq!(upper_layer(Protocol(HOP_BY_HOP), &payload[..80]), Ok(upper));
+    assert_eq!(upper_layer(Protocol(HOP_BY_HOP), &payload[..88]), Ok(upper));
 }
 
 #[test]
