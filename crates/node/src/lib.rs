@@ -1,1 +1,14 @@
 //! The papers' machines, stacked from engines; and the scenario they stand in.
+//!
+//! Map: [`scenario`] (what people write), [`plan`] (what a driver runs: one case of a scenario,
+//! everything resolved), [`host`] (an end host: endpoints and applications), [`base_station`] (the
+//! one function that composes a base station, which both drivers call).
+
+pub mod base_station;
+pub mod host;
+pub mod plan;
+pub mod scenario;
+
+pub use host::Host;
+pub use plan::Plan;
+pub use scenario::{Case, Draft, Scenario};

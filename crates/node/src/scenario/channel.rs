@@ -104,8 +104,7 @@ impl BitErrors {
 impl FromStr for BitErrors {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        const UNITS: [(&str, f64); 3] =
-            [("bit", 1.0), ("Kbit", 1024.0), ("Mbit", 1024.0 * 1024.0)];
+        const UNITS: [(&str, f64); 3] = [("bit", 1.0), ("Kbit", 1024.0), ("Mbit", 1024.0 * 1024.0)];
         const BITS_MIN: f64 = 16.0;
         const BITS_MAX: f64 = 1e15;
         let parsed = match text.trim() {

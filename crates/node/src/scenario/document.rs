@@ -46,13 +46,18 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Axis<T> {
             fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Axis<T>, E> {
                 self.visit_str(if value { "on" } else { "off" })
             }
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Axis<T>, A::Error> {
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> Result<Axis<T>, A::Error> {
                 let mut values = Vec::new();
                 while let Some(value) = list.next_element()? {
                     values.push(value);
                 }
                 if values.is_empty() {
-                    return Err(serde::de::Error::custom("an empty list; expected at least one value"));
+                    return Err(serde::de::Error::custom(
+                        "an empty list; expected at least one value",
+                    ));
                 }
                 Ok(Axis(values))
             }
@@ -218,7 +223,7 @@ impl Scenario {
             wired_rate: draft.wired_rate.unwrap_or(preset.wired_rate),
             wired_delay,
             ber: draft.ber.unwrap_or_else(|| Axis(vec![BitErrors::None])),
-            loss: draft.loss.unwrap_or_else(|| Axis(vec![preset.loss])),
+            loss: draft.loss.unwrap_or_else(|| Axis(vec![Loss::None])),
             outage: draft.outage.unwrap_or_else(|| Axis(vec![preset.outage])),
             direction: draft.direction.unwrap_or_else(|| Axis(vec![Direction::Down])),
             tcp: draft.tcp.unwrap_or_else(|| Axis(vec![Sender::Reno, Sender::Sack])),
@@ -264,17 +269,19 @@ impl Scenario {
         }
         if let (Traffic::Request { every, .. }, Amount::Size(size)) = (self.traffic, self.amount) {
             let value = format!("request …, every={every}, size={size}");
-            return refuse("traffic", &value, "a duration beside requests, as in duration = \"30s\"");
+            return refuse(
+                "traffic",
+                &value,
+                "a duration beside requests, as in duration = \"30s\"",
+            );
         }
         self.check_names()
     }
 
     fn check_names(&self) -> Result<(), SettingError> {
         for scheme in &self.schemes.0 {
-            if !schemes::NAMES.iter().any(|known| known.name == scheme.as_str())
-                && scheme != super::PLAIN_TUNED
-            {
-                let known: Vec<&str> = schemes::NAMES.iter().map(|known| known.name).collect();
+            let known: Vec<&str> = schemes::Scheme::NAMES.iter().map(|(name, _)| *name).collect();
+            if !known.contains(&scheme.as_str()) && scheme != super::PLAIN_TUNED {
                 return Err(SettingError {
                     key: "schemes",
                     value: scheme.clone(),

@@ -97,8 +97,7 @@ pub enum Queue {
 as_text!(Rate, Time, Size, Percent, Queue);
 
 const RATES: [(&str, f64); 4] = [("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
-const TIMES: [(&str, f64); 5] =
-    [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
+const TIMES: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
 const SIZES: [(&str, f64); 8] = [
     ("B", 1.0),
     ("kB", 1e3),
@@ -281,7 +280,9 @@ mod tests {
 
     #[test]
     fn what_has_no_unit_or_a_wrong_one_is_refused_with_what_was_expected() {
-        for text in ["2", "2Mbps", "2mbit/s", "-2Mbit/s", "Mbit/s", "0bit/s", "1e99Gbit/s", "infMbit/s"] {
+        for text in
+            ["2", "2Mbps", "2mbit/s", "-2Mbit/s", "Mbit/s", "0bit/s", "1e99Gbit/s", "infMbit/s"]
+        {
             let error = text.parse::<Rate>().expect_err(text);
             assert!(error.to_string().contains(text) && error.to_string().contains("2Mbit/s"));
         }

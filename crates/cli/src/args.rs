@@ -1,0 +1,205 @@
+//! The command line as clap reads it. Quantities stay text here; `options` parses them all in one
+//! place, with the same messages as for scenario files.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Keeps TCP fast across a last hop that is lossy and moves.
+#[derive(Debug, Parser)]
+#[command(name = "lasthop", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// No progress on stderr
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// What would each scheme do for this link? A table, a report, a sentence of advice
+    Compare(CompareArgs),
+    /// Run a scenario and keep each run's records
+    Run(RunArgs),
+    /// Work with scenario files
+    #[command(subcommand)]
+    Scenario(Scenario),
+    /// List the schemes and where they run
+    Schemes {
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure the program itself
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Hold the TCP model against traces made by others
+    #[command(subcommand)]
+    Oracle(Oracle),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) link: LinkArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) link: LinkArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Write every event of each run as text (trace.txt)
+    #[arg(long)]
+    pub(crate) trace: bool,
+}
+
+/// The link, the hosts, what to compare. Every option is also a key of scenario files.
+#[derive(Debug, Default, Args)]
+pub(crate) struct LinkArgs {
+    /// Scenario file (TOML or JSON); options override it
+    pub(crate) scenario: Option<PathBuf>,
+    /// Preset of the last hop: plain, wavelan-1995, wifi-roam, leo
+    #[arg(long, value_name = "PRESET", help_heading = "Path")]
+    pub(crate) radio: Option<String>,
+    /// Rate of the last hop, as in 2Mbit/s
+    #[arg(long, help_heading = "Path")]
+    pub(crate) rate: Option<String>,
+    /// One-way delay of the last hop, as in 5ms
+    #[arg(long, help_heading = "Path")]
+    pub(crate) delay: Option<String>,
+    /// Queue of the last hop, as in 100p or 64KiB
+    #[arg(long, help_heading = "Path")]
+    pub(crate) queue: Option<String>,
+    /// Rate between fixed host and base station
+    #[arg(long, value_name = "RATE", help_heading = "Path")]
+    pub(crate) wired_rate: Option<String>,
+    /// One-way delay between fixed host and base station
+    #[arg(long, value_name = "DELAY", help_heading = "Path")]
+    pub(crate) wired_delay: Option<String>,
+    /// Sets the wired delay so that the unloaded round trip is this
+    #[arg(long, help_heading = "Path")]
+    pub(crate) rtt: Option<String>,
+    /// Bit error rates, as in none,1/1Mbit,1/64Kbit or ber=1e-6
+    #[arg(long, value_name = "LIST", help_heading = "Channel")]
+    pub(crate) ber: Vec<String>,
+    /// Losses, as in 1% or burst:mean=1%,length=4 or fade:good=2s,bad=50ms,loss=90%
+    #[arg(long, value_name = "LIST", help_heading = "Channel")]
+    pub(crate) loss: Vec<String>,
+    /// Outages, as in every=15s,length=300ms[,hold][,notified] or length=0.1s..10s
+    #[arg(long, value_name = "LIST", help_heading = "Channel")]
+    pub(crate) outage: Vec<String>,
+    /// down, up, both
+    #[arg(long, value_name = "LIST", help_heading = "Hosts")]
+    pub(crate) direction: Vec<String>,
+    /// Senders: tahoe, reno, sack, and in the lab reno, cubic, bbr
+    #[arg(long, value_name = "LIST", help_heading = "Hosts")]
+    pub(crate) tcp: Vec<String>,
+    /// on, off
+    #[arg(long, value_name = "LIST", help_heading = "Hosts")]
+    pub(crate) sack: Vec<String>,
+    /// modern or 1995 (500 ms ticks, no options)
+    #[arg(long, value_name = "KIND", help_heading = "Hosts")]
+    pub(crate) hosts: Option<String>,
+    /// Maximum segment size, as in 1460B
+    #[arg(long, help_heading = "Hosts")]
+    pub(crate) mss: Option<String>,
+    /// Receive buffer, as in 64KiB
+    #[arg(long, help_heading = "Hosts")]
+    pub(crate) window: Option<String>,
+    /// Schemes; `lasthop schemes` lists them
+    #[arg(long, value_name = "LIST", help_heading = "Comparison")]
+    pub(crate) schemes: Vec<String>,
+    /// bulk, or request:SIZE,every=T
+    #[arg(long, help_heading = "Comparison")]
+    pub(crate) traffic: Option<String>,
+    /// Bytes of a bulk transfer, as in 10MB
+    #[arg(long, help_heading = "Comparison", conflicts_with = "duration")]
+    pub(crate) size: Option<String>,
+    /// Length of a run, as in 30s
+    #[arg(long, help_heading = "Comparison")]
+    pub(crate) duration: Option<String>,
+    /// Runs of each case (default 10)
+    #[arg(long, value_name = "N", help_heading = "Comparison")]
+    pub(crate) seeds: Option<u32>,
+    /// First seed (default 1)
+    #[arg(long, value_name = "S", help_heading = "Comparison")]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Threads (default: all cores)
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) jobs: usize,
+    /// One JSON document on stdout instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where report.html, summary.json and one folder per run go
+    #[arg(long, value_name = "DIR", default_value = "lasthop-out")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Scenario {
+    /// Parse a scenario, print it complete, or say what is wrong and where
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// One run of the simulator: independent fixed host - base station - mobile triples
+    Sim(BenchSim),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchSim {
+    /// Number of triples
+    #[arg(long, default_value_t = 1)]
+    pub(crate) flows: u32,
+    /// Bytes of each flow
+    #[arg(long, default_value = "100MB")]
+    pub(crate) size: String,
+    /// The scheme
+    #[arg(long, default_value = "plain")]
+    pub(crate) scheme: String,
+    /// The sender
+    #[arg(long, default_value = "reno")]
+    pub(crate) tcp: String,
+    /// Bit errors on the last hop
+    #[arg(long, default_value = "none")]
+    pub(crate) ber: String,
+    /// Seed
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Oracle {
+    /// Compare with a trace of ns-2's TCP validation suite, packet by packet
+    Ns2Tcp(Ns2Tcp),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ns2Tcp {
+    /// The sender
+    #[arg(long)]
+    pub(crate) tcp: String,
+    /// Numbers of the packets that are lost once each, as in 14,28
+    #[arg(long, value_delimiter = ',', required = true)]
+    pub(crate) drops: Vec<u64>,
+    /// Limited transmit (RFC 3042)
+    #[arg(long)]
+    pub(crate) limited_transmit: bool,
+    /// The trace: time_s,event,packet
+    pub(crate) file: PathBuf,
+}

@@ -1,0 +1,115 @@
+//! `lasthop bench sim`: the speed of the simulator, one run per call, without records and checks.
+
+use crate::args::BenchSim;
+use crate::error::Error;
+use node::scenario::{self, Amount, Axis, Queue, Scenario, Size};
+use node::{Draft, Plan};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    flows: u32,
+    size_bytes: u64,
+    scheme: &'a str,
+    tcp: &'a str,
+    data_packets: u64,
+    cpu_s: f64,
+    data_packets_per_cpu_s: f64,
+    events: u64,
+    ns_per_event: f64,
+    peak_rss_bytes: u64,
+}
+
+pub(crate) fn sim(args: &BenchSim) -> Result<(), Error> {
+    let plan = plan(args)?;
+    let size: Size = args.size.parse().map_err(Error::usage)?;
+    let before = cpu_s();
+    let counts = sim::run::run_bare(&plan, args.seed);
+    let cpu_s = cpu_s() - before;
+    if !counts.finished {
+        let message = format!("not finished after {} of simulated time", plan.until);
+        return Err(Error::Failed(Some(message)));
+    }
+    let report = Report {
+        flows: args.flows,
+        size_bytes: size.0,
+        scheme: &args.scheme,
+        tcp: &args.tcp,
+        data_packets: counts.data_packets,
+        cpu_s,
+        data_packets_per_cpu_s: counts.data_packets as f64 / cpu_s,
+        events: counts.events,
+        ns_per_event: cpu_s * 1e9 / counts.events as f64,
+        peak_rss_bytes: peak_rss_bytes(),
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report).map_err(Error::usage)?);
+    } else {
+        println!(
+            "{} flows of {} bytes, {}, {}: {} data packets in {:.2} CPU s = {:.2} M per CPU s, \
+             {:.1} ns per event, {:.1} MB",
+            report.flows,
+            report.size_bytes,
+            report.scheme,
+            report.tcp,
+            report.data_packets,
+            report.cpu_s,
+            report.data_packets_per_cpu_s / 1e6,
+            report.ns_per_event,
+            report.peak_rss_bytes as f64 / 1e6,
+        );
+    }
+    Ok(())
+}
+
+/// The scenario that other simulators were measured with: fixed host - 10 Mbit/s, 1 ms - base
+/// station - 2 Mbit/s, 1 ms - mobile host, MSS 1460, a window of 44 segments, one ACK per segment.
+fn plan(args: &BenchSim) -> Result<Plan, Error> {
+    if args.flows == 0 || args.flows > 1_000_000 {
+        return Err(Error::Usage(format!("--flows {}: expected 1 to 1000000", args.flows)));
+    }
+    let text = |name: &str, error: scenario::QuantityError| Error::Usage(format!("--{name}: {error}"));
+    let parse = |key: &'static str, value: &str| {
+        value.parse().map_err(|error| text(key, error))
+    };
+    let draft = Draft {
+        rate: Some(parse("rate", "2Mbit/s")?),
+        delay: Some("1ms".parse().map_err(|error| text("delay", error))?),
+        wired_rate: Some(parse("wired-rate", "10Mbit/s")?),
+        wired_delay: Some("1ms".parse().map_err(|error| text("wired-delay", error))?),
+        queue: Some(Queue::Packets(1000)),
+        ber: Some(Axis(vec![args.ber.parse().map_err(|error| text("ber", error))?])),
+        tcp: Some(Axis(vec![args.tcp.parse().map_err(|error| text("tcp", error))?])),
+        schemes: Some(Axis(vec![args.scheme.clone()])),
+        hosts: Some(scenario::Hosts::Bsd1995),
+        size: Some(args.size.parse().map_err(|error| text("size", error))?),
+        ..Draft::default()
+    };
+    let mut scenario = Scenario::complete(draft).map_err(Error::usage)?;
+    scenario.window = Size(44 * 1460);
+    debug_assert!(matches!(scenario.amount, Amount::Size(_)), "a bench has a size");
+    let cases = scenario.cases();
+    let case = cases.first().ok_or_else(|| Error::usage("nothing to run"))?;
+    let mut plan = Plan::new(&scenario, case).map_err(Error::usage)?;
+    plan.triples = args.flows;
+    plan.tcp.delayed_ack = tcp::config::DelayedAck::None;
+    Ok(plan)
+}
+
+/// CPU time of this process so far, from /proc/self/schedstat (nanoseconds) of its threads.
+fn cpu_s() -> f64 {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let nanos = threads.filter_map(|thread| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    nanos.sum::<u64>() as f64 / 1e9
+}
+
+/// The most memory this process ever had resident, from /proc/self/status.
+fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}

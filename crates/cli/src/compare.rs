@@ -1,0 +1,86 @@
+//! `lasthop compare` and `lasthop run`.
+
+use crate::args::{CompareArgs, LinkArgs, OutputArgs, RunArgs};
+use crate::error::Error;
+use crate::progress::{Interrupt, bar};
+use crate::{options, page, rundir, table};
+use node::Scenario;
+use study::row::Document;
+use study::{Comparison, Stop};
+
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A table of every scheme on this link, a report, and a sentence of advice.
+pub(crate) fn compare(args: &CompareArgs, quiet: bool) -> Result<(), Error> {
+    let (scenario, comparison) = measure(&args.link, &args.output, rundir::Trace::None, quiet)?;
+    let advice = study::advice(&comparison.rows);
+    let document =
+        Document { version: VERSION, scenario: &scenario, rows: &comparison.rows, advice: &advice };
+    let report = args.output.out.join("report.html");
+    rundir::write_summary(&args.output.out, &document)?;
+    page::write(&report, &scenario, &comparison.rows, &advice)?;
+    print(&args.output, &document)?;
+    if !args.output.json {
+        println!("\n{advice}\n\nReport: {}", report.display());
+    }
+    verdict(&comparison)
+}
+
+/// Every case with every seed; a folder per run, with its records if asked.
+pub(crate) fn run(args: &RunArgs, quiet: bool) -> Result<(), Error> {
+    let trace = if args.trace { rundir::Trace::Text } else { rundir::Trace::None };
+    let (scenario, comparison) = measure(&args.link, &args.output, trace, quiet)?;
+    let advice = study::advice(&comparison.rows);
+    let document =
+        Document { version: VERSION, scenario: &scenario, rows: &comparison.rows, advice: &advice };
+    rundir::write_summary(&args.output.out, &document)?;
+    print(&args.output, &document)?;
+    if !args.output.json {
+        println!("\nRuns: {}", args.output.out.display());
+    }
+    verdict(&comparison)
+}
+
+fn measure(
+    link: &LinkArgs,
+    output: &OutputArgs,
+    trace: rundir::Trace,
+    quiet: bool,
+) -> Result<(Scenario, Comparison), Error> {
+    let scenario = options::scenario(link)?;
+    rundir::prepare(&output.out)?;
+    let cases = scenario.cases();
+    let interrupt = Interrupt::listen();
+    let stop = Stop::default();
+    let bar = bar(cases.len() as u64 * u64::from(scenario.seeds), quiet);
+    let comparison = interrupt.while_running(&stop, || {
+        study::compare(&scenario, output.jobs, &stop, || bar.inc(1))
+    });
+    bar.finish_and_clear();
+    let comparison = comparison.map_err(Error::usage)?;
+    rundir::write_runs(&output.out, &scenario, &comparison.rows, trace)?;
+    Ok((scenario, comparison))
+}
+
+fn print(output: &OutputArgs, document: &Document<'_>) -> Result<(), Error> {
+    if output.json {
+        let text = serde_json::to_string_pretty(document).map_err(Error::usage)?;
+        println!("{text}");
+    } else {
+        table::print(document.rows);
+    }
+    Ok(())
+}
+
+fn verdict(comparison: &Comparison) -> Result<(), Error> {
+    if !comparison.complete {
+        return Err(Error::Interrupted);
+    }
+    let failed: Vec<&String> = comparison.rows.iter().flat_map(|row| &row.checks.0).collect();
+    match failed.first() {
+        None => Ok(()),
+        Some(first) => {
+            Err(Error::Failed(Some(format!("{} invariants broken; first: {first}", failed.len()))))
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! `lasthop schemes`.
+
+use crate::error::Error;
+use node::scenario::PLAIN_TUNED;
+use schemes::Scheme;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    sim: bool,
+    live: bool,
+    what: &'static str,
+}
+
+pub(crate) fn schemes(json: bool) -> Result<(), Error> {
+    let engines = Scheme::NAMES.iter();
+    let mut listed: Vec<Listed> =
+        engines.map(|&(name, what)| Listed { name, sim: true, live: true, what }).collect();
+    listed.push(Listed {
+        name: PLAIN_TUNED,
+        sim: false,
+        live: true,
+        what: "plain, with tcp_rto_max_ms=1000 and tcp_rto_min_us=20000 at the sender",
+    });
+    if json {
+        let text = serde_json::to_string_pretty(&listed).map_err(Error::usage)?;
+        println!("{text}");
+        return Ok(());
+    }
+    for one in listed {
+        let worlds = if one.sim { "sim, live" } else { "live" };
+        println!("{:<14} {worlds:<10} {}", one.name, one.what);
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! `lasthop`: what each scheme would do for a last hop that is lossy and moves.
+//!
+//! Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 a check or verdict
+//! failed, 2 bad input (nothing was started), 3 the machine cannot do it, 130 interrupted.
+
+mod args;
+mod bench;
+mod compare;
+mod error;
+mod list;
+mod options;
+mod oracle;
+mod page;
+mod progress;
+mod rundir;
+mod table;
+
+use args::{Arguments, Bench, Command, Oracle, Scenario};
+use clap::Parser;
+use error::Error;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if let Some(message) = error.message() {
+                eprintln!("lasthop: {message}");
+            }
+            ExitCode::from(error.code())
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Error> {
+    match &arguments.command {
+        Command::Compare(compare) => compare::compare(compare, arguments.quiet),
+        Command::Run(run) => compare::run(run, arguments.quiet),
+        Command::Scenario(Scenario::Check { file }) => options::check(file),
+        Command::Schemes { json } => list::schemes(*json),
+        Command::Bench(Bench::Sim(options)) => bench::sim(options),
+        Command::Oracle(Oracle::Ns2Tcp(options)) => oracle::ns2_tcp(options),
+    }
+}

@@ -1,0 +1,225 @@
+//! An end host: TCP endpoints, and the applications on them.
+
+use sansio::{
+    Deadline, DropReason, Duration, Engine, FlowIndex, FlowKey, Input, Instant, Payload, Side,
+    Sink, StreamId, TimerQueue,
+};
+use tcp::{Config, Endpoint, State};
+use wire::tcp::Seq;
+
+/// What an application does with its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Application {
+    /// Sends so many bytes, then closes.
+    Bulk {
+        /// Bytes.
+        size: u64,
+    },
+    /// Sends as much as TCP takes.
+    Endless,
+    /// Sends a message of so many bytes each `every`, the first at once.
+    Request {
+        /// Bytes of one message.
+        size: u64,
+        /// Time between messages.
+        every: Duration,
+    },
+}
+
+/// An end host with any number of connections.
+#[derive(Debug)]
+pub struct Host {
+    connections: Vec<Connection>,
+    index: FlowIndex,
+    /// One slot per connection: its endpoint's deadline or its application's, never later than
+    /// true; asking for the earliest is O(1) whatever their number.
+    timers: TimerQueue,
+}
+
+#[derive(Debug)]
+struct Connection {
+    endpoint: Endpoint,
+    /// None: only receives.
+    source: Option<Source>,
+}
+
+/// The sending application of a connection.
+#[derive(Debug)]
+struct Source {
+    application: Application,
+    stream: StreamId,
+    written_bytes: u64,
+    next_message_at: Option<Instant>,
+    /// All is written, and the connection is not closed yet: a close during the handshake would
+    /// throw away what is queued (RFC 9293, 3.10.4).
+    closes: bool,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Host { connections: Vec::new(), index: FlowIndex::new(0), timers: TimerQueue::new() }
+    }
+}
+
+impl Host {
+    /// Bytes written at once by an endless sender; more than any run carries.
+    const ENDLESS_BYTES: u64 = 1 << 42;
+    /// Payload is named in pieces of this size: the length of one is a `u32`.
+    const PIECE_BYTES: u64 = 1 << 31;
+
+    /// Adds a connection that this host opens when it starts, to send on.
+    pub fn connect(
+        &mut self,
+        config: Config,
+        flow: FlowKey,
+        initial_seq: Seq,
+        (application, stream): (Application, StreamId),
+    ) {
+        let source =
+            Source { application, stream, written_bytes: 0, next_message_at: None, closes: false };
+        self.add(flow, Endpoint::client(config, flow, initial_seq), Some(source));
+    }
+
+    /// Adds a connection that this host accepts, to receive on. `flow` is from this host's view.
+    pub fn listen(&mut self, config: Config, flow: FlowKey, initial_seq: Seq) {
+        self.add(flow, Endpoint::server(config, flow, initial_seq), None);
+    }
+
+    fn add(&mut self, flow: FlowKey, endpoint: Endpoint, source: Option<Source>) {
+        self.index.insert(flow, self.connections.len() as u32);
+        self.connections.push(Connection { endpoint, source });
+    }
+
+    /// Opens the connections and lets the applications write.
+    pub fn start(&mut self, sink: &mut impl Sink, now: Instant) {
+        for slot in 0..self.connections.len() as u32 {
+            let connection = &mut self.connections[slot as usize];
+            if connection.source.is_some() {
+                connection.endpoint.open(sink, now);
+                connection.write(sink, now);
+                self.rearm(slot);
+            }
+        }
+    }
+
+    /// The endpoints, in the order in which they were added.
+    pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        self.connections.iter().map(|connection| &connection.endpoint)
+    }
+
+    #[inline]
+    fn slot_of(&self, flow: &FlowKey) -> Option<u32> {
+        // Most hosts here have one connection.
+        match self.connections.as_slice() {
+            [only] => (only.endpoint.flow() == *flow).then_some(0),
+            _ => self.index.get(flow),
+        }
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, packet: sansio::PacketRef, sink: &mut impl Sink, now: Instant) {
+        let slot = FlowKey::of(&packet).and_then(|flow| self.slot_of(&flow.reversed()));
+        let Some(slot) = slot else {
+            sink.discard(packet, DropReason::NoConnection);
+            return;
+        };
+        let input = Input::Arrival { side: Side::NETWORK, packet };
+        let connection = &mut self.connections[slot as usize];
+        connection.endpoint.handle(input, sink, now);
+        if let Some(source) = connection.source.as_mut().filter(|source| source.closes)
+            && connection.endpoint.state() == State::Established
+        {
+            source.closes = false;
+            connection.endpoint.close(sink, now);
+        }
+        self.rearm(slot);
+    }
+
+    fn on_timer(&mut self, sink: &mut impl Sink, now: Instant) {
+        while let Some(slot) = self.timers.pop_due(now) {
+            let connection = &mut self.connections[slot as usize];
+            if connection.endpoint.next_deadline().is_some_and(|deadline| deadline.at <= now) {
+                connection.endpoint.handle(Input::Timer, sink, now);
+            }
+            connection.write(sink, now);
+            self.rearm(slot);
+        }
+    }
+
+    /// Enters a connection's deadline if it is earlier than the one entered: a retransmission
+    /// timer moves with every ACK, its entry only when it comes.
+    #[inline]
+    fn rearm(&mut self, slot: u32) {
+        let Some(at) = self.connections[slot as usize].next_deadline() else { return };
+        if self.timers.get(slot).is_none_or(|entered| at < entered) {
+            self.timers.set(slot, at);
+        }
+    }
+}
+
+impl Connection {
+    #[inline]
+    fn next_deadline(&self) -> Option<Instant> {
+        let endpoint = self.endpoint.next_deadline().map(|deadline| deadline.at);
+        let message = self.source.as_ref().and_then(|source| source.next_message_at);
+        match (endpoint, message) {
+            (Some(endpoint), Some(message)) => Some(endpoint.min(message)),
+            (endpoint, message) => endpoint.or(message),
+        }
+    }
+
+    /// Lets the application write what it has to write by now.
+    fn write(&mut self, sink: &mut impl Sink, now: Instant) {
+        let Some(source) = &mut self.source else { return };
+        match source.application {
+            Application::Bulk { size } if source.written_bytes == 0 => {
+                source.write(size, &mut self.endpoint, sink, now);
+                source.closes = true;
+            }
+            Application::Endless if source.written_bytes == 0 => {
+                source.write(Host::ENDLESS_BYTES, &mut self.endpoint, sink, now);
+            }
+            Application::Request { size, every } => {
+                let mut at = source.next_message_at.unwrap_or(now);
+                while at <= now {
+                    source.write(size, &mut self.endpoint, sink, now);
+                    at += every;
+                }
+                source.next_message_at = Some(at);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Source {
+    fn write(&mut self, bytes: u64, to: &mut Endpoint, sink: &mut impl Sink, now: Instant) {
+        let end = self.written_bytes + bytes;
+        while self.written_bytes < end {
+            let length = (end - self.written_bytes).min(Host::PIECE_BYTES) as u32;
+            let payload =
+                Payload::Virtual { stream: self.stream, offset: self.written_bytes, length };
+            let accepted = to.write(payload, sink, now);
+            self.written_bytes += u64::from(accepted);
+            if accepted < length {
+                return;
+            }
+        }
+    }
+}
+
+impl Engine for Host {
+    #[inline]
+    fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        match input {
+            Input::Arrival { packet, .. } => self.on_arrival(packet, sink, now),
+            Input::Timer => self.on_timer(sink, now),
+            Input::Departure { .. } | Input::Verdict { .. } | Input::Notice(_) => {}
+        }
+    }
+
+    #[inline]
+    fn next_deadline(&self) -> Option<Deadline> {
+        self.timers.next().map(|(_, at)| Deadline { at, timer: "host" })
+    }
+}

@@ -1,0 +1,347 @@
+//! What a driver runs: one case of a scenario, with every parameter resolved.
+
+use crate::host::{Application, Host};
+use crate::scenario::{
+    Amount, BitErrors, Case, Direction, Hosts, Loss, Outage, Queue, Scenario, Traffic, radio,
+};
+use core::net::{IpAddr, Ipv4Addr};
+use link::preset::Pair;
+use link::{Limit, channel, hop, outage};
+use sansio::{Duration, FlowKey, Host as Address, Instant, Random, StreamId};
+use schemes::Scheme;
+use tcp::Config;
+use tcp::config::{Rto, TimerModel};
+use wire::tcp::Seq;
+
+/// One run, up to its seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// How many triples of fixed host, base station and mobile host stand side by side.
+    pub triples: u32,
+    /// Fixed host to base station and back.
+    pub wired: Pair,
+    /// Base station to mobile host and back.
+    pub radio: Pair,
+    /// The scheme at the base station.
+    pub scheme: String,
+    /// Both hosts' TCP.
+    pub tcp: Config,
+    /// The transfers of each triple.
+    pub transfers: Vec<Transfer>,
+    /// The run ends here at the latest.
+    pub until: Duration,
+    /// Mean time between instants at which the base station forgets its soft state (SNOOP-GEN-3).
+    pub forget_every: Option<Duration>,
+}
+
+/// One transfer of a triple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Which way.
+    pub direction: Way,
+    /// What is sent.
+    pub application: Application,
+}
+
+/// Which way data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Fixed host to mobile host.
+    Down,
+    /// Mobile host to fixed host.
+    Up,
+}
+
+/// The two end hosts of a triple.
+#[derive(Debug)]
+pub struct EndHosts {
+    /// On the wired side.
+    pub fixed: Host,
+    /// Behind the radio.
+    pub mobile: Host,
+}
+
+/// A case that the simulator cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotSimulated {
+    /// There is no model of the sender.
+    #[error("tcp = {0}: no model of this sender yet; simulated are tahoe, reno and sack")]
+    Sender(&'static str),
+    /// The scheme needs a kernel.
+    #[error("schemes = {0}: runs in the lab only, which has a kernel to tune")]
+    Scheme(String),
+}
+
+impl Plan {
+    /// A transfer that needs this many times as long as an undisturbed one is given up.
+    const PATIENCE: u64 = 200;
+    /// And never sooner than this.
+    const PATIENCE_MIN: Duration = Duration::from_secs(120);
+    /// Bytes of IPv4 and TCP headers without options.
+    const HEADER_BYTES: u32 = 40;
+    /// Bytes of a timestamps option with its padding.
+    const TIMESTAMPS_BYTES: u32 = 12;
+    /// The port on which transfers are accepted; one more for each further transfer.
+    const PORT: u16 = 5001;
+
+    /// The plan of one case.
+    ///
+    /// # Errors
+    /// If the simulator has no model of the sender or the scheme.
+    pub fn new(scenario: &Scenario, case: &Case) -> Result<Plan, NotSimulated> {
+        let scheme = crate::base_station::compose(&case.scheme)
+            .ok_or_else(|| NotSimulated::Scheme(case.scheme.clone()))?;
+        let mut radio = radio::pair(scenario.radio);
+        for hop in [&mut radio.down, &mut radio.up] {
+            hop.rate = scenario.rate.0;
+            hop.delay = scenario.delay.0;
+            hop.queue = limit(scenario.queue);
+            hop.channels.extend(channels(case.ber, case.loss));
+            hop.outages = outages(case.outage);
+        }
+        radio.down.report_departures = scheme.wants_departures();
+        let wired = hop::Config {
+            queue: Limit::Packets(WIRED_QUEUE_PACKETS),
+            ..hop::Config::clean(scenario.wired_rate.0, scenario.wired_delay.0)
+        };
+        let transfers = transfers(scenario, case.direction);
+        let mut plan = Plan {
+            triples: 1,
+            wired: Pair::symmetric(wired),
+            radio,
+            scheme: case.scheme.clone(),
+            tcp: hosts_config(scenario, case)?,
+            transfers,
+            until: Duration::ZERO,
+            forget_every: None,
+        };
+        plan.until = plan.patience(scenario);
+        Ok(plan)
+    }
+
+    fn patience(&self, scenario: &Scenario) -> Duration {
+        match scenario.amount {
+            Amount::Duration(duration) => duration.0,
+            Amount::Size(size) => {
+                let rate = self.payload_bps().max(1.0);
+                let ideal = Duration::from_secs_f64(size.0 as f64 * 8.0 / rate);
+                (ideal * Self::PATIENCE).max(Self::PATIENCE_MIN)
+            }
+        }
+    }
+
+    /// Payload bytes of a full segment.
+    pub fn segment_bytes(&self) -> u32 {
+        let options = if self.tcp.timestamps { Self::TIMESTAMPS_BYTES } else { 0 };
+        u32::from(self.tcp.mss) - options
+    }
+
+    /// Bytes of a full packet on the air, IP header included.
+    pub fn packet_bytes(&self) -> u32 {
+        u32::from(self.tcp.mss) + Self::HEADER_BYTES
+    }
+
+    /// What the slower of the two hops carries as payload, bit/s, without errors.
+    fn payload_bps(&self) -> f64 {
+        let share = f64::from(self.segment_bytes()) / f64::from(self.packet_bytes());
+        let slower = self.radio.down.service_rate().min(self.wired.down.service_rate());
+        slower.as_bps() as f64 * share
+    }
+
+    /// The most that the last hop can deliver in one direction, bit/s: rate x MAC efficiency x
+    /// (1 - packet error rate of a full packet) x payload / packet size.
+    pub fn ceiling_bps(&self, case: &Case) -> f64 {
+        let share = f64::from(self.segment_bytes()) / f64::from(self.packet_bytes());
+        let arrives = (1.0 - case.ber.packet_loss(self.packet_bytes())) * (1.0 - mean(case.loss));
+        self.radio.down.service_rate().as_bps() as f64 * share * arrives
+    }
+
+    /// Directions that carry data: 1, or 2 when both do.
+    pub fn ways(&self) -> usize {
+        let down = self.transfers.iter().any(|transfer| transfer.direction == Way::Down);
+        let up = self.transfers.iter().any(|transfer| transfer.direction == Way::Up);
+        usize::from(down) + usize::from(up)
+    }
+
+    /// The base station of this plan.
+    pub fn base_station(&self) -> Scheme {
+        crate::base_station::compose(&self.scheme)
+            .unwrap_or_else(|| unreachable!("Plan::new refuses unknown schemes"))
+    }
+
+    /// The end hosts of one triple. Initial sequence numbers and tick phases follow from the seed.
+    pub fn hosts(&self, triple: u32, seed: u64) -> EndHosts {
+        let mut random = Random::new(seed, &format!("{triple}.hosts"));
+        let (fixed_address, mobile_address) = addresses(triple);
+        let mut fixed = Host::default();
+        let mut mobile = Host::default();
+        let configs = [(); 2].map(|()| with_tick_phase(self.tcp, &mut random));
+        for (index, transfer) in self.transfers.iter().enumerate() {
+            let stream = StreamId(triple * self.transfers.len() as u32 + index as u32);
+            let port = Self::PORT + index as u16;
+            let (sender, receiver, from, to, sends, receives) = match transfer.direction {
+                Way::Down => {
+                    (fixed_address, mobile_address, &mut fixed, &mut mobile, configs[0], configs[1])
+                }
+                Way::Up => {
+                    (mobile_address, fixed_address, &mut mobile, &mut fixed, configs[1], configs[0])
+                }
+            };
+            let flow = FlowKey {
+                source: Address { address: sender, port: port + 32_768 },
+                destination: Address { address: receiver, port },
+            };
+            let [first, second] = [(); 2].map(|()| Seq(random.bits() as u32));
+            from.connect(sends, flow, first, (transfer.application, stream));
+            to.listen(receives, flow.reversed(), second);
+        }
+        EndHosts { fixed, mobile }
+    }
+
+    /// Bytes that each stream of the run has to deliver before it is over; a run with a duration
+    /// has one that never is.
+    pub fn missing(&self) -> Vec<u64> {
+        let one = self.transfers.iter().map(|transfer| match transfer.application {
+            Application::Bulk { size } => size,
+            Application::Endless | Application::Request { .. } => u64::MAX,
+        });
+        (0..self.triples).flat_map(|_| one.clone()).collect()
+    }
+
+    /// When a run is over at the latest.
+    pub fn until(&self) -> Instant {
+        Instant::ZERO + self.until
+    }
+}
+
+/// Room at the ends of the wired path: it is not what is studied, so it drops only what a window
+/// of hundreds of segments would.
+const WIRED_QUEUE_PACKETS: u32 = 1000;
+
+/// Private addresses that leave room for two million triples.
+fn addresses(triple: u32) -> (IpAddr, IpAddr) {
+    let at = |network: [u8; 4]| {
+        IpAddr::V4(Ipv4Addr::from_bits(u32::from_be_bytes(network) + triple + 1))
+    };
+    (at([10, 0, 0, 0]), at([10, 128, 0, 0]))
+}
+
+fn transfers(scenario: &Scenario, direction: Direction) -> Vec<Transfer> {
+    let application = match (scenario.traffic, scenario.amount) {
+        (Traffic::Request { size, every }, _) => {
+            Application::Request { size: size.0, every: every.0 }
+        }
+        (Traffic::Bulk, Amount::Size(size)) => Application::Bulk { size: size.0 },
+        (Traffic::Bulk, Amount::Duration(_)) => Application::Endless,
+    };
+    let ways: &[Way] = match direction {
+        Direction::Down => &[Way::Down],
+        Direction::Up => &[Way::Up],
+        Direction::Both => &[Way::Down, Way::Up],
+    };
+    ways.iter().map(|&direction| Transfer { direction, application }).collect()
+}
+
+fn hosts_config(scenario: &Scenario, case: &Case) -> Result<Config, NotSimulated> {
+    use crate::scenario::{Sender, Switch};
+    let congestion = case.sender.simulated().ok_or(NotSimulated::Sender(case.sender.name()))?;
+    let sack = case.sack == Switch::On;
+    // Reno's windows with SACK's recovery is what RFC 6675 describes.
+    let congestion = match (case.sender, sack) {
+        (Sender::Reno, true) => tcp::Congestion::Sack,
+        _ => congestion,
+    };
+    let mut config = match scenario.hosts {
+        Hosts::Bsd1995 => Config::bsd_1995(congestion),
+        Hosts::Modern => {
+            let config = Config::modern(congestion);
+            Config { rto: Rto { minimum: LINUX_RTO_MIN, ..config.rto }, ..config }
+        }
+    };
+    config.sack = sack;
+    config.mss = scenario.mss.0 as u16;
+    config.receive_buffer_bytes = scenario.window.0 as u32;
+    config.window_scale = config.window_scale.map(|_| scale_for(config.receive_buffer_bytes));
+    Ok(config)
+}
+
+/// Linux's least retransmission timeout (TCP_RTO_MIN), a fifth of what RFC 6298 asks for.
+const LINUX_RTO_MIN: Duration = Duration::from_millis(200);
+
+/// A host's ticks began at a time of its own (open point A3).
+fn with_tick_phase(config: Config, random: &mut Random) -> Config {
+    let TimerModel::Ticks { tick, .. } = config.rto.model else { return config };
+    let phase = random.uniform_time(Duration::ZERO, tick);
+    Config { rto: Rto { model: TimerModel::Ticks { tick, phase }, ..config.rto }, ..config }
+}
+
+/// The smallest shift count that can say this window.
+fn scale_for(window_bytes: u32) -> u8 {
+    (0..=14).find(|shift| window_bytes >> shift <= u32::from(u16::MAX)).unwrap_or(14)
+}
+
+fn limit(queue: Queue) -> Limit {
+    match queue {
+        Queue::Packets(packets) => Limit::Packets(packets),
+        Queue::Bytes(bytes) => Limit::Bytes(bytes),
+    }
+}
+
+fn channels(ber: BitErrors, loss: Loss) -> Vec<channel::Config> {
+    let mut channels = Vec::new();
+    if ber != BitErrors::None {
+        channels.push(channel::Config::BitError(channel::bit_error::Config { rate: ber.rate() }));
+    }
+    match loss {
+        Loss::None => {}
+        Loss::Independent(share) => {
+            let config = channel::packet_loss::Config { probability: share.0 };
+            channels.push(channel::Config::PacketLoss(config));
+        }
+        Loss::Burst { mean, length } => {
+            let config = channel::burst::Config { mean: mean.0, length };
+            channels.push(channel::Config::Burst(config));
+        }
+        Loss::Fade { good, bad, loss } => {
+            let config = channel::fade::Config { good: good.0, bad: bad.0, loss: loss.0 };
+            channels.push(channel::Config::Fade(config));
+        }
+    }
+    channels
+}
+
+fn outages(outage: Outage) -> outage::Spec {
+    let length = |(shortest, longest): (crate::scenario::Time, crate::scenario::Time)| {
+        outage::Length { shortest: shortest.0, longest: longest.0 }
+    };
+    let mode = |hold| if hold { outage::Mode::Hold } else { outage::Mode::Lose };
+    match outage {
+        Outage::None => outage::Spec::default(),
+        Outage::Every { every, length: range, hold, notified } => outage::Spec {
+            schedule: outage::Schedule::Every { every: every.0, length: length(range) },
+            mode: mode(hold),
+            notified,
+        },
+        Outage::At { at, length: range, hold, notified } => {
+            let planned = outage::Planned { start: Instant::ZERO + at.0, length: length(range) };
+            outage::Spec {
+                schedule: outage::Schedule::At(vec![planned]),
+                mode: mode(hold),
+                notified,
+            }
+        }
+    }
+}
+
+/// Long-run share of packets lost.
+fn mean(loss: Loss) -> f64 {
+    match loss {
+        Loss::None => 0.0,
+        Loss::Independent(share) => share.0,
+        Loss::Burst { mean, .. } => mean.0,
+        Loss::Fade { good, bad, loss } => {
+            let (good, bad) = (good.0.as_secs_f64(), bad.0.as_secs_f64());
+            loss.0 * bad / (good + bad)
+        }
+    }
+}

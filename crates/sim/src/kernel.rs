@@ -1,0 +1,347 @@
+//! The event loop.
+
+use crate::network::{Machine, Network};
+use link::What as Happened;
+use node::Host;
+use sansio::{
+    Delivery, DropReason, Engine, Event, Input, Instant, Notice, PacketId, PacketRef, Payload,
+    Priority, Side, Sink, TimerQueue,
+};
+use trace::{NodeId, Observer, Record, What};
+
+/// One run under way.
+#[derive(Debug)]
+pub(crate) struct Kernel<O> {
+    machines: Vec<Machine>,
+    /// What a machine is due for, as far as it is entered in the queue; never later than true.
+    armed: Vec<Option<Instant>>,
+    world: World<O>,
+}
+
+/// All but the machines: what a machine's outputs go into.
+#[derive(Debug)]
+struct World<O> {
+    network: Network,
+    /// When each hop is entered in the queue.
+    due: Vec<Option<Instant>>,
+    queue: TimerQueue,
+    observer: O,
+    next_id: PacketId,
+    /// Bytes still to be delivered, per stream; and how many streams still miss some.
+    missing: Vec<u64>,
+    unfinished: usize,
+    events: u64,
+}
+
+/// The slots of the queue: hops first, then machines, outages, forgetting.
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Wire(usize),
+    Machine(NodeId),
+    Away(usize),
+    Forgetting(usize),
+}
+
+impl<O: Observer> Kernel<O> {
+    pub(crate) fn new(mut network: Network, missing: Vec<u64>, observer: O) -> Self {
+        let machines = core::mem::take(&mut network.machines);
+        let world = World {
+            due: vec![None; network.wires.len()],
+            network,
+            queue: TimerQueue::new(),
+            observer,
+            next_id: PacketId::FIRST,
+            unfinished: missing.iter().filter(|bytes| **bytes > 0).count(),
+            missing,
+            events: 0,
+        };
+        Kernel { armed: vec![None; machines.len()], machines, world }
+    }
+
+    /// Starts the hosts, then runs until everything is delivered or time is up; returns when.
+    pub(crate) fn run(&mut self, until: Instant) -> Instant {
+        let mut now = Instant::ZERO;
+        self.start();
+        while self.world.unfinished > 0 {
+            let Some((slot, at)) = self.world.queue.next().filter(|(_, at)| *at <= until) else {
+                return until;
+            };
+            debug_assert!(at >= now, "time does not run backwards");
+            now = at;
+            self.world.events += 1;
+            match self.slot(slot) {
+                Slot::Wire(wire) => self.on_wire(wire, now),
+                Slot::Machine(node) => self.on_deadline(node, now),
+                Slot::Away(index) => self.on_transition(index, now),
+                Slot::Forgetting(index) => self.on_forget(index, now),
+            }
+        }
+        now
+    }
+
+    fn start(&mut self) {
+        for index in 0..self.machines.len() {
+            let node = NodeId(index as u32);
+            if let Machine::Host(host) = &mut self.machines[index] {
+                host.start(
+                    &mut Outbox { world: &mut self.world, node, now: Instant::ZERO },
+                    Instant::ZERO,
+                );
+                self.rearm(node);
+            }
+        }
+        for index in 0..self.world.network.away.len() {
+            self.plan_transition(index, Instant::ZERO);
+        }
+        for index in 0..self.world.network.forgetting.len() {
+            self.plan_forgetting(index, Instant::ZERO);
+        }
+    }
+
+    #[inline]
+    fn slot(&self, slot: u32) -> Slot {
+        let slot = slot as usize;
+        let (wires, machines) = (self.world.due.len(), self.machines.len());
+        let away = self.world.network.away.len();
+        match slot {
+            wire if wire < wires => Slot::Wire(wire),
+            machine if machine < wires + machines => {
+                Slot::Machine(NodeId((machine - wires) as u32))
+            }
+            index if index < wires + machines + away => Slot::Away(index - wires - machines),
+            index => Slot::Forgetting(index - wires - machines - away),
+        }
+    }
+
+    fn number(&self, slot: Slot) -> u32 {
+        let (wires, machines) = (self.world.due.len(), self.machines.len());
+        let number = match slot {
+            Slot::Wire(wire) => wire,
+            Slot::Machine(node) => wires + node.0 as usize,
+            Slot::Away(index) => wires + machines + index,
+            Slot::Forgetting(index) => wires + machines + self.world.network.away.len() + index,
+        };
+        number as u32
+    }
+
+    /// Something happened on a hop: everything that did so by now.
+    #[inline]
+    fn on_wire(&mut self, wire: usize, now: Instant) {
+        while let Some(outcome) = self.world.network.wires[wire].hop.poll(now) {
+            let (from, to) =
+                (self.world.network.wires[wire].from, self.world.network.wires[wire].to);
+            match outcome.what {
+                Happened::Arrived(packet) => {
+                    self.world.record(
+                        to.0,
+                        outcome.at,
+                        What::Arrived { side: to.1, packet: &packet },
+                    );
+                    self.handle(to.0, Input::Arrival { side: to.1, packet }, now);
+                }
+                Happened::Departed(packet) => {
+                    self.world.record(
+                        from.0,
+                        outcome.at,
+                        What::Departed { side: from.1, packet: &packet },
+                    );
+                    self.handle(from.0, Input::Departure { side: from.1, packet }, now);
+                }
+                Happened::Lost(packet, loss) => {
+                    let what = What::Lost { side: from.1, packet: &packet, cause: loss.name() };
+                    self.world.record(from.0, outcome.at, what);
+                }
+                _ => {}
+            }
+        }
+        self.world.rearm_wire(wire);
+    }
+
+    fn on_deadline(&mut self, node: NodeId, now: Instant) {
+        let index = node.0 as usize;
+        self.armed[index] = None;
+        self.world.queue.clear(self.number(Slot::Machine(node)));
+        let due = self.machines[index].next_deadline().is_some_and(|at| at <= now);
+        if due {
+            self.handle(node, Input::Timer, now);
+        } else {
+            self.rearm(node);
+        }
+    }
+
+    fn on_transition(&mut self, index: usize, now: Instant) {
+        let away = &self.world.network.away[index];
+        let (base, notified) = (away.base, away.notified);
+        let down = away.outages.state(now) == link::outage::State::Down;
+        let side = Side::RADIO;
+        let what = if down { What::LinkDown { side } } else { What::LinkUp { side } };
+        self.world.record(base, now, what);
+        if notified {
+            let notice = if down { Notice::LinkDown(side) } else { Notice::LinkUp(side) };
+            self.handle(base, Input::Notice(notice), now);
+        }
+        self.plan_transition(index, now);
+    }
+
+    fn plan_transition(&mut self, index: usize, now: Instant) {
+        let number = self.number(Slot::Away(index));
+        match self.world.network.away[index].outages.next_transition(now) {
+            Some((at, _)) => self.world.queue.set(number, at),
+            None => self.world.queue.clear(number),
+        }
+    }
+
+    fn on_forget(&mut self, index: usize, now: Instant) {
+        let base = self.world.network.forgetting[index].base;
+        self.handle(base, Input::Notice(Notice::Forget), now);
+        self.plan_forgetting(index, now);
+    }
+
+    fn plan_forgetting(&mut self, index: usize, now: Instant) {
+        let number = self.number(Slot::Forgetting(index));
+        let forgetting = &mut self.world.network.forgetting[index];
+        let at = now + forgetting.random.exponential_time(forgetting.every);
+        self.world.queue.set(number, at);
+    }
+
+    /// Gives a machine one input and sees to its next deadline.
+    #[inline]
+    fn handle(&mut self, node: NodeId, input: Input, now: Instant) {
+        let mut outbox = Outbox { world: &mut self.world, node, now };
+        match &mut self.machines[node.0 as usize] {
+            Machine::Host(host) => host.handle(input, &mut outbox, now),
+            Machine::Base(scheme) => {
+                scheme.handle(input, &mut outbox, now);
+                if O::ON {
+                    let (bytes, limit) = (scheme.held_bytes(), scheme.held_bytes_max());
+                    self.world.record(node, now, What::Cached { bytes, limit });
+                }
+            }
+        }
+        self.rearm(node);
+    }
+
+    /// Enters a machine's deadline if it is earlier than what is entered. A later one waits until
+    /// the entered one comes: a retransmission timer moves with every ACK, its entry does not.
+    #[inline]
+    fn rearm(&mut self, node: NodeId) {
+        let index = node.0 as usize;
+        let Some(at) = self.machines[index].next_deadline() else { return };
+        if self.armed[index].is_none_or(|armed| at < armed) {
+            self.armed[index] = Some(at);
+            let number = self.number(Slot::Machine(node));
+            self.world.queue.set(number, at);
+        }
+    }
+
+    /// Packets in the hops' queues and on the air.
+    pub(crate) fn under_way(&self) -> usize {
+        self.world.network.wires.iter().map(|wire| under_way(wire.hop.statistics())).sum()
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.world.unfinished == 0
+    }
+
+    /// Events so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.world.events
+    }
+
+    /// The end hosts.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
+        self.machines.iter().filter_map(|machine| match machine {
+            Machine::Host(host) => Some(&**host),
+            Machine::Base(_) => None,
+        })
+    }
+}
+
+/// Packets that a hop accepted and has not given back.
+fn under_way(statistics: &link::Statistics) -> usize {
+    (statistics.enqueued - statistics.delivered - statistics.lost_total()) as usize
+}
+
+impl Machine {
+    #[inline]
+    fn next_deadline(&self) -> Option<Instant> {
+        let deadline = match self {
+            Machine::Host(host) => host.next_deadline(),
+            Machine::Base(scheme) => scheme.next_deadline(),
+        };
+        deadline.map(|deadline| deadline.at)
+    }
+}
+
+impl<O: Observer> World<O> {
+    #[inline]
+    fn record(&mut self, node: NodeId, at: Instant, what: What<'_>) {
+        if O::ON {
+            self.observer.record(&Record { at, node, what });
+        }
+    }
+
+    /// Enters a hop's next event where it changed.
+    #[inline]
+    fn rearm_wire(&mut self, wire: usize) {
+        let next = self.network.wires[wire].hop.next_event();
+        if self.due[wire] != next {
+            self.due[wire] = next;
+            match next {
+                Some(at) => self.queue.set(wire as u32, at),
+                None => self.queue.clear(wire as u32),
+            }
+        }
+    }
+}
+
+/// Where a machine's outputs go.
+struct Outbox<'a, O> {
+    world: &'a mut World<O>,
+    node: NodeId,
+    now: Instant,
+}
+
+impl<O: Observer> Sink for Outbox<'_, O> {
+    const TRACE: bool = O::ON;
+
+    #[inline]
+    fn new_id(&mut self) -> PacketId {
+        let id = self.world.next_id;
+        self.world.next_id = id.next();
+        id
+    }
+
+    #[inline]
+    fn send(&mut self, side: Side, priority: Priority, packet: PacketRef) {
+        let wire = Network::wire_from(self.node, side);
+        self.world.record(self.node, self.now, What::Sent { side, priority, packet: &packet });
+        let bytes = packet.bytes();
+        let refused = self.world.network.wires[wire].hop.enqueue(packet, bytes, priority, self.now);
+        if let Err(packet) = refused {
+            let what = What::QueueFull { side, packet: &packet };
+            self.world.record(self.node, self.now, what);
+        }
+        self.world.rearm_wire(wire);
+    }
+
+    fn discard(&mut self, packet: PacketRef, reason: DropReason) {
+        self.world.record(self.node, self.now, What::Discarded { packet: &packet, reason });
+    }
+
+    #[inline]
+    fn deliver(&mut self, delivery: Delivery) {
+        self.world.record(self.node, self.now, What::Delivered { payload: &delivery.payload });
+        let Payload::Virtual { stream, length, .. } = delivery.payload else { return };
+        let Some(missing) = self.world.missing.get_mut(stream.0 as usize) else { return };
+        if *missing > 0 {
+            *missing = missing.saturating_sub(u64::from(length));
+            self.world.unfinished -= usize::from(*missing == 0);
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: Event) {
+        self.world.record(self.node, self.now, What::Event(&event));
+    }
+}

@@ -1,0 +1,123 @@
+//! One sentence of advice with its reason, from the rows of a comparison.
+
+use crate::row::{Row, Sample};
+use crate::statistics::Mean;
+
+/// A gain in goodput below this is not worth a box in the path.
+const WORTH_IT: f64 = 1.03;
+/// A stall this many times shorter is.
+const STALL_WORTH_IT: f64 = 1.5;
+
+/// How one scheme compares with plain over all cases that have both.
+#[derive(Clone, Debug, PartialEq)]
+struct Gain<'a> {
+    scheme: &'a str,
+    /// Geometric mean over the cases of the ratio of mean goodputs.
+    goodput: f64,
+    /// The smallest and the largest of these ratios.
+    range: (f64, f64),
+    /// Cases in which the goodput is lower than plain's by more than the 95 % interval of the
+    /// paired difference.
+    slower: usize,
+    cases: usize,
+    /// Plain's 95th percentile of the stall after an outage over the scheme's, the worst case.
+    stall: Option<f64>,
+}
+
+/// The advice.
+pub fn advice(rows: &[Row]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows {
+        if !names.contains(&row.scheme.as_str()) && row.scheme != "plain" {
+            names.push(&row.scheme);
+        }
+    }
+    let gains: Vec<Gain<'_>> = names.iter().filter_map(|name| gain(rows, name)).collect();
+    let score = |gain: &Gain<'_>| gain.goodput * gain.stall.unwrap_or(1.0).sqrt();
+    let best = gains.iter().max_by(|a, b| score(a).total_cmp(&score(b)));
+    let Some(best) = best else {
+        return "Nothing to compare: name plain and at least one other scheme.".into();
+    };
+    let stall_helps = best.stall.is_some_and(|stall| stall >= STALL_WORTH_IT);
+    if best.goodput < WORTH_IT && !stall_helps {
+        return format!(
+            "Leave the path as it is: the best scheme, {}, changes the goodput of plain TCP by \
+             {:+.1} % on average.",
+            best.scheme,
+            (best.goodput - 1.0) * 100.0
+        );
+    }
+    sentence(best, stall_helps)
+}
+
+fn sentence(best: &Gain<'_>, stall_helps: bool) -> String {
+    let mut reason = format!("{:.2} x the goodput of plain TCP", best.goodput);
+    if best.cases > 1 {
+        let (least, most) = best.range;
+        reason =
+            format!("{reason} on average ({least:.2} x to {most:.2} x in {} cases)", best.cases);
+    }
+    if stall_helps && let Some(stall) = best.stall {
+        reason = format!("{reason}, stalls after outages at least {stall:.1} x shorter (p95)");
+    }
+    let caution = match best.slower {
+        0 => "it was slower in none of the cases".to_owned(),
+        1 => "it was slower in one case".to_owned(),
+        slower => format!("it was slower in {slower} cases"),
+    };
+    format!("Use {}: {reason}; {caution}.", best.scheme)
+}
+
+fn gain<'a>(rows: &[Row], scheme: &'a str) -> Option<Gain<'a>> {
+    let mut gain = Gain {
+        scheme,
+        goodput: 0.0,
+        range: (f64::INFINITY, 0.0),
+        slower: 0,
+        cases: 0,
+        stall: None,
+    };
+    let mut product = 1.0;
+    for plain in rows.iter().filter(|row| row.scheme == "plain") {
+        let same = |row: &&Row| row.scheme == scheme && is_same_case(row, plain);
+        let Some(row) = rows.iter().find(same) else { continue };
+        let (Some(with), Some(without)) = (row.goodput_bps, plain.goodput_bps) else { continue };
+        // A transfer that never gets a byte through would make the ratio infinite.
+        let ratio = with.mean / without.mean.max(1.0);
+        product *= ratio;
+        gain.cases += 1;
+        gain.range = (gain.range.0.min(ratio), gain.range.1.max(ratio));
+        gain.slower += usize::from(is_slower(&row.samples, &plain.samples));
+        if let (Some(with), Some(without)) = (row.stall_after_outage_s, plain.stall_after_outage_s)
+        {
+            let ratio = without.p95 / with.p95.max(1e-3);
+            gain.stall = Some(gain.stall.map_or(ratio, |stall: f64| stall.min(ratio)));
+        }
+    }
+    gain.goodput = libm::pow(product, 1.0 / gain.cases as f64);
+    (gain.cases > 0).then_some(gain)
+}
+
+fn is_same_case(row: &Row, plain: &Row) -> bool {
+    row.tcp == plain.tcp
+        && row.sack == plain.sack
+        && row.direction == plain.direction
+        && row.ber == plain.ber
+        && row.loss == plain.loss
+        && row.outage == plain.outage
+        && row.world == plain.world
+}
+
+/// True if the paired differences of goodput are below zero by more than their 95 % interval.
+fn is_slower(with: &[Sample], without: &[Sample]) -> bool {
+    let pairs = with.iter().filter_map(|a| {
+        let b = without.iter().find(|b| b.seed == a.seed)?;
+        Some(a.goodput_bps() - b.goodput_bps())
+    });
+    let differences: Vec<f64> = pairs.collect();
+    match Mean::of(&differences) {
+        Some(Mean { mean, ci95: Some(ci95), .. }) => mean + ci95 < 0.0,
+        Some(Mean { mean, ci95: None, .. }) => mean < 0.0,
+        None => false,
+    }
+}

@@ -1,0 +1,13 @@
+//! Many runs: replicates of every case of a scenario on all cores, summarised with 95 % intervals.
+//!
+//! Map: [`compare`] (all cases, all seeds), [`row`] (the result schema, the same for simulator and
+//! lab), [`statistics`] (means, intervals, quantiles), [`advice`] (one sentence with its reason).
+
+pub mod advice;
+pub mod compare;
+pub mod row;
+pub mod statistics;
+
+pub use advice::advice;
+pub use compare::{Comparison, Stop, compare};
+pub use row::{Row, Sample, World};

@@ -1,0 +1,213 @@
+//! The result schema: one row per case, the same for simulator and lab.
+
+use crate::statistics::{Mean, Quantiles};
+use node::scenario::{Outage, Switch};
+use node::{Case, Plan, Scenario};
+use serde::Serialize;
+use trace::metrics::Measures;
+
+/// Where a row was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum World {
+    /// The simulator.
+    Sim,
+    /// Real kernels.
+    Lab,
+}
+
+/// One run of a case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Its seed.
+    pub seed: u64,
+    /// How long the run was, seconds.
+    pub seconds: f64,
+    /// False if a transfer with a size was given up.
+    pub finished: bool,
+    /// What was measured.
+    pub measures: Measures,
+    /// What was wrong; nothing in a correct program.
+    pub failures: Vec<String>,
+}
+
+/// One case, summarised over its runs. Counts are means per run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The scheme.
+    pub scheme: String,
+    /// The sender.
+    pub tcp: &'static str,
+    /// Whether the hosts use SACK.
+    pub sack: bool,
+    /// Which way the data goes.
+    pub direction: &'static str,
+    /// Bit error rate of the last hop.
+    pub ber: String,
+    /// Losses of the last hop.
+    pub loss: String,
+    /// Outages of the last hop.
+    pub outage: String,
+    /// Length of an outage in seconds, if all are of one length.
+    pub outage_s: Option<f64>,
+    /// Simulator or lab.
+    pub world: World,
+    /// Number of runs.
+    pub seeds: usize,
+    /// Goodput of all transfers together, bit/s.
+    pub goodput_bps: Option<Mean>,
+    /// Mean goodput over the most that the last hop could deliver.
+    pub ceiling_share: Option<f64>,
+    /// The longest stall of each run, seconds.
+    pub stall_s: Option<Quantiles>,
+    /// From the link's return to the first new ACK at the sender, over all outages, seconds.
+    pub stall_after_outage_s: Option<Quantiles>,
+    /// From the link's return to the next byte delivered, over all outages, seconds.
+    pub receiver_stall_after_outage_s: Option<Quantiles>,
+    /// How long messages took, seconds; for requests.
+    pub latency_s: Option<Quantiles>,
+    /// Packets that end hosts sent again.
+    pub retransmissions_end_to_end: f64,
+    /// Packets that the base station sent again, without probes.
+    pub retransmissions_local: f64,
+    /// Probes of the base station.
+    pub probes: f64,
+    /// Retransmission timeouts of the senders.
+    pub timeouts: f64,
+    /// Duplicate ACKs that reached the senders.
+    pub dupacks: f64,
+    /// Bytes on the air of the last hop, both ways, per byte delivered.
+    pub air_bytes_per_byte: Option<f64>,
+    /// Most bytes in the base station's caches in any run.
+    pub base_station_bytes_max: u64,
+    /// Runs given up before everything was delivered.
+    pub unfinished: usize,
+    /// `"passed"`, or what failed.
+    pub checks: Checks,
+    /// The runs, in the order of their seeds.
+    #[serde(skip)]
+    pub samples: Vec<Sample>,
+}
+
+/// The verdict of a row's runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checks(pub Vec<String>);
+
+impl Serialize for Checks {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_empty() { to.serialize_str("passed") } else { self.0.serialize(to) }
+    }
+}
+
+impl Sample {
+    /// Goodput of all transfers together, bit/s.
+    pub fn goodput_bps(&self) -> f64 {
+        let transfers = &self.measures.transfers;
+        let bytes: u64 = transfers.iter().map(|transfer| transfer.delivered_bytes).sum();
+        let complete = self.finished && transfers.iter().all(|transfer| transfer.complete);
+        let last = transfers.iter().map(|transfer| transfer.last_delivered_at).max();
+        let seconds = match last {
+            Some(last) if complete => last.as_secs_f64(),
+            _ => self.seconds,
+        };
+        if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+    }
+
+    /// The longest stall of any transfer, seconds.
+    pub fn stall_s(&self) -> f64 {
+        let stalls = self.measures.transfers.iter().map(|transfer| transfer.stall);
+        stalls.max().map_or(0.0, |stall| stall.as_secs_f64())
+    }
+
+    /// Stalls after outages as the sender sees them, seconds.
+    pub fn stalls_after_outage_s(&self) -> impl Iterator<Item = f64> {
+        let transfers = self.measures.transfers.iter();
+        transfers.flat_map(|one| &one.stalls_after_outage).map(|stall| stall.as_secs_f64())
+    }
+}
+
+impl Row {
+    /// Summarises the runs of a case. `plan` gives the ceiling; a lab row whose sender has no model
+    /// has the plan of one that has.
+    pub fn new(case: &Case, plan: &Plan, world: World, samples: Vec<Sample>) -> Row {
+        let over = |value: fn(&Sample) -> f64| -> Vec<f64> { samples.iter().map(value).collect() };
+        let per_run = |count: fn(&Measures) -> u64| {
+            let total: u64 = samples.iter().map(|sample| count(&sample.measures)).sum();
+            total as f64 / samples.len().max(1) as f64
+        };
+        let flows = || samples.iter().flat_map(|sample| &sample.measures.transfers);
+        let seconds = |stall: &sansio::Duration| stall.as_secs_f64();
+        let after: Vec<f64> = samples.iter().flat_map(Sample::stalls_after_outage_s).collect();
+        let receiver: Vec<f64> =
+            flows().flat_map(|one| &one.receiver_stalls_after_outage).map(seconds).collect();
+        let latencies: Vec<f64> = flows().flat_map(|one| &one.latencies).map(seconds).collect();
+        let delivered: u64 = flows().map(|one| one.delivered_bytes).sum();
+        let air: u64 = samples.iter().map(|sample| sample.measures.air_bytes).sum();
+        let goodput_bps = Mean::of(&over(Sample::goodput_bps));
+        let ceiling_bps = plan.ceiling_bps(case) * plan.ways() as f64;
+        Row {
+            scheme: case.scheme.clone(),
+            tcp: case.sender.name(),
+            sack: case.sack == Switch::On,
+            direction: case.direction.name(),
+            ber: case.ber.to_string(),
+            loss: case.loss.to_string(),
+            outage: case.outage.to_string(),
+            outage_s: outage_s(case.outage),
+            world,
+            seeds: samples.len(),
+            ceiling_share: goodput_bps.map(|goodput| goodput.mean / ceiling_bps),
+            goodput_bps,
+            stall_s: Quantiles::of(&over(Sample::stall_s)),
+            stall_after_outage_s: Quantiles::of(&after),
+            receiver_stall_after_outage_s: Quantiles::of(&receiver),
+            latency_s: Quantiles::of(&latencies),
+            retransmissions_end_to_end: per_run(|one| one.retransmissions_end_to_end),
+            retransmissions_local: per_run(|one| one.retransmissions_local),
+            probes: per_run(|one| one.probes),
+            timeouts: per_run(|one| one.timeouts),
+            dupacks: per_run(|one| one.dupacks),
+            air_bytes_per_byte: (delivered > 0).then(|| air as f64 / delivered as f64),
+            base_station_bytes_max: samples
+                .iter()
+                .map(|sample| sample.measures.base_station_bytes_max)
+                .max()
+                .unwrap_or(0),
+            unfinished: samples.iter().filter(|sample| !sample.finished).count(),
+            checks: Checks(samples.iter().flat_map(failures).collect()),
+            samples,
+        }
+    }
+
+    /// True if every invariant held in every run.
+    pub fn passed(&self) -> bool {
+        self.checks.0.is_empty()
+    }
+}
+
+fn failures(sample: &Sample) -> impl Iterator<Item = String> {
+    sample.failures.iter().map(|failure| format!("seed {}: {failure}", sample.seed))
+}
+
+fn outage_s(outage: Outage) -> Option<f64> {
+    match outage {
+        Outage::None => None,
+        Outage::Every { length: (shortest, longest), .. }
+        | Outage::At { length: (shortest, longest), .. } => {
+            (shortest == longest).then(|| shortest.0.as_secs_f64())
+        }
+    }
+}
+
+/// Everything of one comparison: the document that `compare --json` and `lab --json` print.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Document<'a> {
+    /// Version of the program.
+    pub version: &'a str,
+    /// The scenario, complete; it can be fed back.
+    pub scenario: &'a Scenario,
+    /// The rows.
+    pub rows: &'a [Row],
+    /// One sentence.
+    pub advice: &'a str,
+}
