@@ -13,6 +13,8 @@ pub struct Conservation {
     under_way: BTreeMap<PacketId, NodeId>,
     /// Arrived at a base station, neither sent on nor dropped.
     held: BTreeSet<(NodeId, PacketId)>,
+    /// Went on at a base station as a changed copy, whose parent it is.
+    derived: BTreeSet<(NodeId, PacketId)>,
 }
 
 impl Conservation {
@@ -27,6 +29,9 @@ impl Conservation {
                     fail(packet, "was sent while it is already under way");
                 }
                 let passed_on = self.held.remove(&(node, packet.id));
+                if let Some(parent) = packet.parent.filter(|_| role == Role::BaseStation) {
+                    self.derived.insert((node, parent));
+                }
                 if role == Role::BaseStation && !passed_on && packet.parent.is_none() {
                     fail(packet, "was sent by a base station that neither got nor derived it");
                 }
@@ -54,7 +59,7 @@ impl Conservation {
     }
 
     pub(super) fn finish(&mut self, under_way: usize, now: Instant, failures: &mut Failures) {
-        for (node, id) in &self.held {
+        for (node, id) in self.held.difference(&self.derived) {
             let what = format!("packet {id} arrived and was neither sent on nor dropped");
             failures.add("conservation", now, *node, what);
         }
