@@ -279,8 +279,10 @@ fn on_unexpected(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>
     if resend(flow, index, Occasion::Loss, context, now) {
         // The duplicate at hand is one of them.
         flow.expected_dupacks = after.saturating_sub(1);
-        if flow.episode_end.is_none() {
-            flow.episode_end = Some(flow.last_seen);
+        // The paper arms the timer at the first retransmission of an episode (SNOOP-TMR-4). Its
+        // floor of 40 ms hides that a later one may then be repeated too soon; ours would not.
+        if flow.episode_end.is_none() || context.config.repair == Repair::Evidence {
+            flow.episode_end.get_or_insert(flow.last_seen);
             arm_round_trip(flow, context.config, now);
         }
     }

@@ -11,6 +11,7 @@ pub(super) struct Air {
     /// The fastest departure of the current and of the previous span.
     fastest: [Option<Pace>; 2],
     span_began_at: Instant,
+    span_departures: u32,
     /// When the probes sent so far will have used up no more than their share.
     balanced_at: Instant,
 }
@@ -29,8 +30,10 @@ impl Pace {
     }
 }
 
-/// After this long the fastest departure is replaced, so that a slower link is noticed.
+/// After this long the fastest departure is replaced, so that a slower link is noticed,
 const SPAN: Duration = Duration::from_secs(10);
+/// and after so many departures: the few packets of an outage say nothing about the rate.
+const SPAN_DEPARTURES: u32 = 1_000;
 
 impl Air {
     /// A packet of `bytes` bytes begins to go onto the air. Two departures are never closer than
@@ -43,9 +46,10 @@ impl Air {
         if pace.nanos == 0 {
             return;
         }
-        if now.since(self.span_began_at) > SPAN {
+        self.span_departures = self.span_departures.saturating_add(1);
+        if self.span_departures > SPAN_DEPARTURES && now.since(self.span_began_at) > SPAN {
             self.fastest = [Some(pace), self.fastest[0]];
-            self.span_began_at = now;
+            (self.span_began_at, self.span_departures) = (now, 0);
         } else if self.fastest[0].is_none_or(|fastest| pace.is_faster_than(fastest)) {
             self.fastest[0] = Some(pace);
         }

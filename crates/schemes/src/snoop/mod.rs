@@ -37,8 +37,8 @@ pub use statistics::Statistics;
 use air::Air;
 use flow::Flow;
 use sansio::{
-    Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input, Instant, Notice,
-    Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
+    Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input, Instant,
+    Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
 };
 use timers::Timer;
 use wire::tcp::{Flags, Header, Seq};
@@ -201,7 +201,9 @@ impl Agent {
     /// A packet goes onto the air.
     #[inline]
     fn on_departure(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
-        self.shared.air.on_departure(packet.bytes(), now);
+        if packet.cause != Cause::Probe {
+            self.shared.air.on_departure(packet.bytes(), now);
+        }
         let Some((key, tcp)) = FlowKey::of(packet).zip(packet.as_tcp()) else { return };
         let range = range(tcp, packet);
         if range.0 == range.1 {

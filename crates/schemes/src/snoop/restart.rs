@@ -51,6 +51,12 @@ pub(super) enum Phase {
     },
 }
 
+impl Phase {
+    pub(super) fn is_probing(self) -> bool {
+        matches!(self, Phase::Probing { .. })
+    }
+}
+
 /// A probe that did not depart for so long was dropped by its queue.
 const PROBE_DROPPED_AFTER: Duration = Duration::from_secs(1);
 /// The least time that the sender has to move after the link answered.
@@ -89,11 +95,8 @@ pub(super) fn sample(flow: &mut Flow, departed_at: Instant, now: Instant) {
 
 /// The persist timer found silence.
 pub(super) fn on_silence(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
-    if matches!(flow.phase, Phase::Probing { .. }) {
-        return;
-    }
     flow.phase = Phase::Probing { waiting_since: None };
-    for timer in [Timer::RoundTrip, Timer::Reordering] {
+    for timer in [Timer::RoundTrip, Timer::Reordering, Timer::Persist] {
         flow.timers.stop(timer as usize);
     }
     on_timer(flow, context, now);
@@ -195,6 +198,7 @@ pub(super) fn on_link_back(
     flow.timers.stop(Timer::Restart as usize);
     flow.phase = Phase::Steady;
     flow.withheld_since = None;
+    flow.timers.set(Timer::Persist as usize, now + patience(flow, context.config));
     let Some(lowest) = flow.lowest_missing().filter(|_| !flow.cache.is_empty()) else { return };
     let wired = flow.wired.smoothed();
     let flush = wired.is_some_and(|wired| wired >= config.flush_from_wired_rtt);

@@ -96,6 +96,10 @@ fn on_persist(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instan
         flow.cache.shrink();
         return;
     };
+    if flow.phase.is_probing() {
+        // The restart timer has taken over; the link's return arms this one again.
+        return;
+    }
     let seq = entry.start;
     let used_up = entry.retransmissions >= context.config.retransmissions_max;
     let patience = restart::patience(flow, context.config);

@@ -1,0 +1,6 @@
+//! What the Snoop agent does, seen from outside: the paper's rules one by one.
+
+mod closed_loop;
+mod drill;
+mod modern;
+mod paper;

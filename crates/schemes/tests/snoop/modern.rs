@@ -1,0 +1,405 @@
+//! What today adds to the paper, row by row, with the modern preset.
+
+use crate::drill::{Drill, FIXED, MOBILE, segment, tcp_mut};
+use sansio::{Duration, Host, Instant, Notice, PacketId, Payload, Priority, Side, StreamId};
+use schemes::snoop::Config;
+use schemes::snoop::config::{Bounds, Departures, SackTowardSender};
+use std::num::NonZeroU16;
+use wire::ip::Ecn;
+use wire::tcp::{Flags, Options, kind};
+
+/// Segments 0 to 9 passed and are on the air; 1000 is acknowledged after 10 ms.
+fn window() -> Drill {
+    let mut drill = Drill::modern();
+    drill.segments(0, 10).after_millis(10).ack(1000).quietly();
+    drill
+}
+
+fn with_bounds(change: impl FnOnce(&mut Bounds)) -> Config {
+    let mut config = Config::modern();
+    change(&mut config.bounds);
+    config
+}
+
+#[test]
+fn mod_1_every_hole_that_something_overtook_is_resent_at_once() {
+    let mut drill = window();
+    drill.sack(1000, &[(7000, 8000), (4000, 5000), (2000, 3000)]).expect(&[
+        "MOD-1 ack 1000 sack 7000..8000 sack 4000..5000 sack 2000..3000",
+        "radio high 1000..2000 local",
+        "radio high 3000..4000 local",
+        "radio high 5000..6000 local",
+        "radio high 6000..7000 local",
+    ]);
+}
+
+#[test]
+fn mod_1_a_hole_is_resent_once_until_something_later_shows_that_the_copy_is_lost() {
+    let mut drill = window();
+    drill
+        .sack(1000, &[(2000, 3000)])
+        .expect(&["MOD-1 ack 1000 sack 2000..3000", "radio high 1000..2000 local"]);
+    // All of these departed before the copy: they prove nothing about it.
+    drill.after_millis(1);
+    for end in [4000, 5000, 10_000] {
+        drill.sack(1000, &[(2000, end)]).expect(&[&format!("MOD-1 ack 1000 sack 2000..{end}")]);
+    }
+    // This one departs after it.
+    drill.segments(10, 1).after_millis(10).quietly();
+    drill
+        .sack(1000, &[(2000, 11_000)])
+        .expect(&["MOD-1 ack 1000 sack 2000..11000", "radio high 1000..2000 local"]);
+}
+
+#[test]
+fn mod_1_an_ack_that_must_pass_shows_no_blocks_and_is_unchanged_otherwise() {
+    let mut drill = Drill::modern();
+    drill.timestamp = Some(9);
+    drill.segments(0, 10).after_millis(10).ack(1000).quietly();
+    drill.sack(2000, &[(3000, 4000)]).expect(&["wired ack 2000", "radio high 2000..3000 local"]);
+    let passed = drill.last_sent(Side::WIRED).as_tcp().expect("TCP");
+    assert_eq!(passed.options.as_bytes().len(), 12 + 12, "padding, not another length");
+    assert_eq!(passed.options.timestamps().expect("kept").value, 9);
+    assert_eq!(drill.statistics().sack_hidden, 1);
+    // A window update passes in the same way.
+    drill.ack_with(2000, |packet| {
+        let blocks = [wire::tcp::SackBlock {
+            start: wire::tcp::Seq(1000 + 3000),
+            end: wire::tcp::Seq(1000 + 4000),
+        }];
+        tcp_mut(packet).options.push_sack(&blocks);
+        tcp_mut(packet).window = 2000;
+    });
+    drill.expect(&["wired ack 2000"]);
+}
+
+#[test]
+fn mod_1_blocks_pass_if_the_parameter_says_so() {
+    let config = Config { sack_toward_sender: SackTowardSender::Pass, ..Config::modern() };
+    let mut drill = Drill::new(config);
+    drill.segments(0, 10).after_millis(10).ack(1000).quietly();
+    drill.sack(2000, &[(3000, 4000)]);
+    drill.expect(&["wired ack 2000 sack 3000..4000", "radio high 2000..3000 local"]);
+}
+
+#[test]
+fn mod_1_a_hole_that_is_not_cached_is_for_the_sender_to_repair() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 2).segments(3, 4).after_millis(10).ack(1000).quietly();
+    // 2000 was lost on the wire, 1000 on the air: the blocks pass, and 1000 is repaired anyway.
+    drill.sack(1000, &[(3000, 4000)]);
+    drill.expect(&["wired ack 1000 sack 3000..4000", "radio high 1000..2000 local"]);
+    drill.sack(2000, &[(3000, 4000)]).expect(&["wired ack 2000 sack 3000..4000"]);
+    // The sender repairs: a marked segment, and all is well after it.
+    drill.data(2000..3000).ack(4000).expect(&["radio 2000..3000", "wired ack 4000"]);
+}
+
+#[test]
+fn mod_1_without_sack_the_papers_counting_repairs() {
+    let mut drill = window();
+    drill.ack(1000).expect(&["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"]);
+    drill.ack(1000).expect(&["SNOOP-ACK-9 ack 1000"]);
+}
+
+#[test]
+fn mod_1_a_segment_that_the_queue_dropped_is_congestion_and_the_sender_learns_of_it() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 2).after_millis(10).ack(1000).hold_the_air().segments(2, 4).quietly();
+    drill.depart(1).queue_drops_one().depart(1).after_millis(10).ack(3000).quietly();
+    assert_eq!(drill.statistics().queue_drops_seen, 1);
+    drill.sack(3000, &[(4000, 5000)]).expect(&["wired ack 3000 sack 4000..5000"]);
+}
+
+#[test]
+fn mod_1_a_repair_that_was_not_needed_grants_later_ones_more_time() {
+    let mut drill = window();
+    drill.sack(1000, &[(2000, 3000)]).quietly();
+    // The original arrives 1 ms after the copy was sent: a reordering radio.
+    drill.after_millis(1).sack(3000, &[]).quietly();
+    assert_eq!(drill.statistics().unneeded_retransmissions, 1);
+    drill.sack(3000, &[(4000, 5000)]).expect(&["MOD-1 ack 3000 sack 4000..5000"]);
+    let due = drill.deadline("snoop reordering").expect("a quarter of the round trip more");
+    assert_eq!(due, drill.now + Duration::from_micros(2_500));
+    drill.at(due - Duration::from_nanos(1)).expect(&[]);
+    drill.at(due).expect(&["radio high 3000..4000 local"]);
+}
+
+#[test]
+fn mod_2_and_mod_12_acks_that_say_something_else_pass() {
+    let changes: [(&str, fn(&mut wire::tcp::Header)); 7] = [
+        ("ECE", |tcp| tcp.flags = Flags::ACK.with(Flags::ECE)),
+        ("AE", |tcp| tcp.flags = Flags::ACK.with(Flags::AE)),
+        ("URG", |tcp| tcp.flags = Flags::ACK.with(Flags::URG)),
+        ("window", |tcp| tcp.window += 1),
+        ("MPTCP", |tcp| tcp.options.push(&[kind::MPTCP, 4, 0x20, 0]).expect("room")),
+        ("unknown", |tcp| tcp.options.push(&[kind::EXPERIMENT_1, 4, 1, 2]).expect("room")),
+        ("AccECN", |tcp| tcp.options.push(&[kind::ACCURATE_ECN_0, 2]).expect("room")),
+    ];
+    for (what, change) in changes {
+        let mut drill = window();
+        drill.ack_with(1000, |packet| change(tcp_mut(packet)));
+        let passed = drill.last_sent(Side::WIRED).as_tcp().expect("TCP").ack;
+        assert_eq!(drill.statistics().dupacks_suppressed, 0, "{what}");
+        assert_eq!(passed, drill.seq(1000), "{what}");
+    }
+}
+
+#[test]
+fn mod_3_and_mod_12_a_local_retransmission_repeats_timestamps_and_ecn_bits() {
+    let mut drill = Drill::modern();
+    drill.timestamp = Some(5);
+    drill.data_with(0..1000, |packet| packet.ip.traffic_class = Ecn::Capable0 as u8);
+    drill.segments(1, 3).after_millis(10).ack(0);
+    drill.timestamp = Some(90);
+    drill.sack(0, &[(1000, 2000)]);
+    let copy = drill.last_sent(Side::RADIO).clone();
+    let original = drill.sink.sent[0].2.clone();
+    assert_eq!(copy.as_tcp(), original.as_tcp());
+    assert_eq!((copy.ip, &copy.payload), (original.ip, &original.payload));
+    assert_eq!(copy.parent, Some(original.id));
+}
+
+#[test]
+fn mod_5_without_a_scale_every_change_of_the_window_field_is_an_update() {
+    let mut drill = window();
+    drill.ack_with(1000, |packet| tcp_mut(packet).window = 1001).expect(&["wired ack 1000"]);
+}
+
+#[test]
+fn mod_7_only_the_missing_segments_of_a_super_packet_are_resent() {
+    let mut drill = Drill::modern();
+    let fin = Flags::ACK.with(Flags::PSH).with(Flags::FIN);
+    drill.data_with(0..5500, |packet| {
+        packet.segment_bytes = NonZeroU16::new(1000);
+        tcp_mut(packet).flags = fin;
+    });
+    drill.after_millis(10).ack(1000).quietly();
+    drill.sack(1000, &[(2000, 3000), (4000, 5000)]).expect(&[
+        "MOD-1 ack 1000 sack 2000..3000 sack 4000..5000",
+        "radio high 1000..2000 local",
+        "radio high 3000..4000 local",
+    ]);
+    let copy = drill.last_sent(Side::RADIO);
+    assert_eq!(copy.as_tcp().expect("TCP").flags, Flags::ACK, "PSH and FIN are the last one's");
+    assert_eq!(copy.segment_bytes, None);
+    let stream = Payload::Virtual { stream: StreamId(1), offset: 3000, length: 1000 };
+    assert_eq!(copy.payload, stream);
+    drill.ack(5000).after_millis(200).quietly();
+    assert_eq!(drill.statistics().cached, 6, "counted by segment");
+}
+
+#[test]
+fn mod_13_a_signed_or_multipath_flow_gets_no_ack_made_by_the_agent() {
+    for option in [kind::MD5, kind::AUTHENTICATION, kind::MPTCP] {
+        let mut drill = window();
+        drill.data_with(0..1000, |packet| {
+            tcp_mut(packet).options = Options::from_bytes(&[option, 4, 0, 0]).expect("fits");
+        });
+        drill.expect(&["radio 0..1000"]);
+    }
+}
+
+#[test]
+fn mod_14_agent_acks_are_bounded_per_second_and_the_rest_is_forwarded() {
+    let mut drill = Drill::new(with_bounds(|bounds| bounds.agent_acks_per_second = 2));
+    drill.segments(0, 3).ack(3000).quietly();
+    let (answered, passed) =
+        (&["wired ack 3000 agent", "SNOOP-DATA-4 0..1000"], &["radio 0..1000"]);
+    drill.data(0..1000).expect(answered).data(0..1000).expect(answered);
+    drill.data(0..1000).expect(passed);
+    assert!(drill.acted("snoop agent ACKs per second"));
+    drill.after_millis(1000).data(0..1000).expect(answered);
+}
+
+#[test]
+fn mod_14_retransmissions_are_bounded_by_what_was_forwarded() {
+    let bounds = |bounds: &mut Bounds| {
+        bounds.retransmission_percent = 10;
+        bounds.retransmission_floor_bytes = 0;
+    };
+    let mut drill = Drill::new(with_bounds(bounds));
+    drill.segments(0, 10).after_millis(10).ack(0).quietly();
+    // 10 % of 10,000 bytes: one segment.
+    drill.sack(0, &[(5000, 6000)]);
+    assert_eq!(drill.statistics().retransmissions, 1);
+    assert!(drill.statistics().retransmissions_refused > 0);
+}
+
+#[test]
+fn mod_14_forged_duplicates_cannot_make_it_send_more_than_once_per_round_trip() {
+    let mut drill = window();
+    for _ in 0..1000 {
+        drill.ack(1000);
+    }
+    assert_eq!(drill.statistics().retransmissions, 1);
+}
+
+#[test]
+fn mod_14_strangers_do_not_drive_out_active_flows() {
+    let config = Config { flows_max: 4, ..Config::modern() };
+    let mut drill = Drill::new(config);
+    let data = |drill: &Drill, port| {
+        let mut data = segment(PacketId::FIRST, FIXED, Host { port, ..MOBILE }, Flags::ACK);
+        data.payload = Payload::Virtual { stream: StreamId(1), offset: 0, length: 100 };
+        tcp_mut(&mut data).seq = drill.seq(0);
+        data
+    };
+    for port in 0..1000 {
+        let packet = data(&drill, port);
+        drill.arrive(Side::WIRED, packet);
+    }
+    assert_eq!((drill.agent.flows(), drill.statistics().flows_refused), (4, 996));
+    assert!(drill.acted("snoop flows"));
+    // Port 0 stays active; after the limit of idleness the others yield.
+    for _ in 0..11 {
+        let packet = data(&drill, 0);
+        drill.after_millis(1000).arrive(Side::WIRED, packet);
+    }
+    for port in 2000..2003 {
+        let packet = data(&drill, port);
+        drill.arrive(Side::WIRED, packet);
+    }
+    assert_eq!((drill.agent.flows(), drill.statistics().flows_refused), (4, 996));
+    assert_eq!(drill.statistics().flows_created, 7);
+}
+
+#[test]
+fn mod_14_half_open_connections_get_no_state() {
+    let mut drill = Drill::modern();
+    drill.data_with(0..0, |packet| tcp_mut(packet).flags = Flags::SYN);
+    drill.data_with(1..1, |_| {});
+    assert_eq!(drill.agent.flows(), 0);
+}
+
+#[test]
+fn mod_14_the_caches_of_all_flows_together_are_bounded() {
+    let mut drill = Drill::new(Config { cache_bytes_total_max: 2500, ..Config::modern() });
+    drill.segments(0, 5).quietly();
+    assert_eq!(drill.agent.held_bytes(), 2000);
+    assert!(drill.acted("snoop cache bytes of all flows"));
+}
+
+#[test]
+fn mod_14_dupacks_pass_after_the_patience_ends() {
+    let mut drill = window();
+    drill.sack(1000, &[(2000, 3000)]).quietly();
+    drill.after_millis(201).quietly();
+    drill.sack(1000, &[(2000, 3000)]);
+    assert_eq!(drill.last_sent(Side::WIRED).as_tcp().expect("TCP").ack, drill.seq(1000));
+    assert_eq!(drill.statistics().dupacks_forwarded, 1);
+}
+
+#[test]
+fn mod_20_data_in_a_syn_passes_without_state() {
+    let mut drill = Drill::modern();
+    drill.data_with(0..100, |packet| tcp_mut(packet).flags = Flags::SYN).expect(&["radio 0..100"]);
+    assert_eq!(drill.agent.flows(), 0);
+}
+
+#[test]
+fn mod_23_a_flow_whose_acks_are_never_seen_is_left_alone_until_they_are() {
+    let mut drill = Drill::modern();
+    for number in 0..64 {
+        drill.segments(number, 1).after_millis(50);
+    }
+    assert_eq!(drill.statistics().flows_left_alone, 1);
+    assert_eq!(drill.agent.held_bytes(), 0);
+    let probes = drill.statistics().probes;
+    drill.segments(64, 1).after_millis(1000).quietly();
+    assert_eq!(drill.statistics().probes, probes);
+    drill.ack(1000).segments(65, 1);
+    assert_eq!(drill.agent.held_bytes(), 1000);
+}
+
+#[test]
+fn restart_silence_is_answered_by_probes_of_one_byte() {
+    let mut drill = window();
+    // 60 ms after the ACK, and not before; then every 20 ms, if the air allows: at 2 Mbit/s the
+    // share of 0.2 % pays for 41 bytes in 82 ms.
+    let due = drill.now + Duration::from_millis(60);
+    drill.at(due - Duration::from_nanos(1)).expect(&[]);
+    drill.at(due).expect(&["radio high 1000..1001 probe"]);
+    drill.after_millis(81).expect(&[]);
+    assert_eq!(drill.sink.sent.last().expect("sent").1, Priority::High);
+    drill.after_millis(1).expect(&["radio high 1000..1001 probe"]);
+}
+
+#[test]
+fn restart_the_answer_is_followed_by_the_rest_of_the_segment() {
+    let mut drill = window();
+    drill.after_millis(500).quietly();
+    drill.ack(1001).expect(&["wired ack 1001", "radio high 1001..2000 local"]);
+    // The sender moves: the rest is left to it.
+    drill.segments(10, 1).after_millis(29).expect(&["radio 10000..11000"]);
+}
+
+#[test]
+fn restart_the_agent_ramps_up_if_the_sender_stays_silent() {
+    let mut drill = window();
+    drill.after_millis(500).ack(1001).quietly();
+    drill.after_millis(10).ack(2000).quietly();
+    drill.after_millis(10).quietly();
+    assert_eq!(drill.statistics().restart_retransmissions, 3, "1, then 2");
+    drill.ack(4000);
+    drill.expect(&[
+        "wired ack 4000",
+        "radio high 4000..5000 local",
+        "radio high 5000..6000 local",
+        "radio high 6000..7000 local",
+        "radio high 7000..8000 local",
+    ]);
+}
+
+#[test]
+fn restart_a_long_wired_path_gets_the_whole_window_at_once() {
+    let mut drill = Drill::modern();
+    drill.timestamp = Some(1);
+    drill.segments(0, 1).after_millis(10).ack(1000).after_millis(50);
+    drill.segments(1, 4).after_millis(500).quietly();
+    drill.ack(1001).expect(&[
+        "wired ack 1001",
+        "radio high 1001..2000 local",
+        "radio high 2000..3000 local",
+        "radio high 3000..4000 local",
+        "radio high 4000..5000 local",
+    ]);
+}
+
+#[test]
+fn restart_a_notice_silences_the_timers_and_the_next_one_restarts_at_once() {
+    let mut drill = window();
+    drill.notice(Notice::LinkDown(Side::RADIO)).after_millis(999).expect(&[]);
+    drill.after_millis(1).expect(&["radio high 1000..1001 probe"]);
+    drill.notice(Notice::LinkUp(Side::RADIO)).expect(&["radio high 1000..2000 local"]);
+}
+
+#[test]
+fn restart_a_radio_that_holds_packets_gets_no_probes() {
+    let mut drill = window();
+    drill.hold_the_air().ack(10_000).segments(10, 5).after_millis(5_000).quietly();
+    assert_eq!(drill.statistics().probes, 0);
+}
+
+#[test]
+fn departures_may_be_assumed_where_nobody_reports_them() {
+    let config = Config { departures: Departures::AssumedWhenSent, ..Config::modern() };
+    let mut drill = Drill::new(config);
+    assert!(!drill.agent.wants_departures());
+    drill.hold_the_air().segments(0, 5).after_millis(10).ack(1000).quietly();
+    drill.sack(1000, &[(3000, 4000)]).expect(&[
+        "MOD-1 ack 1000 sack 3000..4000",
+        "radio high 1000..2000 local",
+        "radio high 2000..3000 local",
+    ]);
+}
+
+#[test]
+fn an_idle_flow_is_forgotten_after_its_time() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 1).ack(1000);
+    let due = Instant::ZERO + Duration::from_secs(300);
+    drill.at(due - Duration::from_nanos(1));
+    assert_eq!(drill.agent.flows(), 1);
+    drill.at(due);
+    assert_eq!(drill.agent.flows(), 0);
+}
