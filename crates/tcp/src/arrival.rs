@@ -168,10 +168,10 @@ impl Endpoint {
             mss = mss.saturating_sub(TIMESTAMPS_BYTES);
         }
         self.sender.mss = mss.max(1);
-        let shifts = self.config.window_scale.zip(options.window_scale());
+        let shifts = self.receiver.shift_wanted(&self.config).zip(options.window_scale());
         self.scales = shifts.is_some();
         if let Some((ours, theirs)) = shifts {
-            self.receiver.shift = ours.min(SHIFT_MAX);
+            self.receiver.shift = ours;
             self.sender.window_shift = theirs.min(SHIFT_MAX);
         }
         let mut config = self.config;

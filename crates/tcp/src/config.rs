@@ -177,7 +177,8 @@ pub struct Config {
     /// Most bytes that [`crate::Endpoint::write`] keeps. No limit by default: payload by name
     /// takes no room.
     pub send_buffer_bytes: u64,
-    /// Shift count offered on the SYN (RFC 7323, 2), at most 14; `None`: not offered.
+    /// Shift count offered on the SYN (RFC 7323, 2), at most 14, and less if the receive buffer
+    /// needs less; `None`: not offered.
     pub window_scale: Option<u8>,
     /// Timestamps and PAWS (RFC 7323) offered.
     pub timestamps: bool,

@@ -1,7 +1,6 @@
 //! Building packets: headers from a template, options, identities.
 
 use crate::connection::Endpoint;
-use crate::receiver::SHIFT_MAX;
 use crate::timers::Timer;
 use sansio::{Cause, Duration, FlowKey, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
 use wire::ip::{self, Protocol};
@@ -166,10 +165,10 @@ impl Endpoint {
             let value = self.timestamp(now);
             pushed = pushed.and(header.options.push_timestamps(Timestamps { value, echo }));
         }
-        if let Some(shift) = config.window_scale
+        if let Some(shift) = receiver.shift_wanted(config)
             && (!answers || self.scales)
         {
-            let option = [kind::NOP, kind::WINDOW_SCALE, 3, shift.min(SHIFT_MAX)];
+            let option = [kind::NOP, kind::WINDOW_SCALE, 3, shift];
             pushed = pushed.and(header.options.push(&option));
         }
         debug_assert!(pushed.is_ok(), "4 + 4 + 12 + 4 bytes fit into 40");

@@ -92,6 +92,13 @@ impl Receiver {
         }
     }
 
+    /// The shift count to offer: as configured, but no more than the buffer needs, since each
+    /// bit makes the window coarser.
+    pub(crate) fn shift_wanted(&self, config: &Config) -> Option<u8> {
+        let needed = (0..SHIFT_MAX).find(|shift| self.buffer_bytes >> shift <= FIELD_MAX);
+        config.window_scale.map(|shift| shift.min(needed.unwrap_or(SHIFT_MAX)))
+    }
+
     /// Begins after the peer's SYN.
     pub(crate) fn start(&mut self, syn: Seq) {
         self.next = syn + 1;

@@ -2,4 +2,5 @@
 
 mod ns2;
 mod pair;
+mod properties;
 mod transfer;

@@ -177,6 +177,15 @@ impl Pair {
         self.server = Endpoint::restore(frozen, self.now);
     }
 
+    /// Freezes everything, packets on their way too, for `span`.
+    pub(crate) fn rest(&mut self, span: Duration) {
+        let (client, server) = (self.client.freeze(self.now), self.server.freeze(self.now));
+        self.now += span;
+        self.client = Endpoint::restore(client, self.now);
+        self.server = Endpoint::restore(server, self.now);
+        self.in_flight.iter_mut().for_each(|(at, _, _)| *at += span);
+    }
+
     /// When anything happens next.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         let deadlines = [self.client.next_deadline(), self.server.next_deadline()];
