@@ -1,0 +1,274 @@
+// One plot: uPlot draws the axes, keeps the cursor and the selection; what is plotted is painted by
+// whoever made the frame. Drag, wheel, keys and double click change the ranges it shares.
+
+import uPlot from "uplot";
+import type { Board, Link } from "./board";
+import type { Plane, Range } from "./draw";
+import { powers, ticks } from "./numbers";
+import { colour } from "./theme";
+import { hideTooltip, showTooltip, type Hint } from "./tooltip";
+
+export interface Scale {
+  link: Link;
+  label: () => string;
+  spacing: "linear" | "log";
+  /** What one unit of the axis is worth, where it is not 1: ticks are placed on round numbers. */
+  unit?: () => number;
+  /** Names of places 0, 1, 2 … instead of numbers. */
+  names?: string[];
+  /** True if another plot, right below, says what this axis measures. */
+  silent?: boolean;
+}
+
+export interface FrameOptions {
+  holder: HTMLElement;
+  /** What a reader who cannot see the plot is told. */
+  label: string;
+  height: number;
+  x: Scale;
+  y: Scale;
+  paint: (context: CanvasRenderingContext2D, plane: Plane) => void;
+  /** What is at a place, in device pixels. */
+  probe: (plane: Plane, x: number, y: number) => Hint | null;
+}
+
+const FONT = "12px system-ui, sans-serif";
+const WHEEL_STEP = 1.25;
+const AXIS_WIDTH = 46;
+
+export class Frame {
+  private readonly plot: uPlot;
+  private readonly element: HTMLElement;
+
+  constructor(private readonly board: Board, private readonly options: FrameOptions) {
+    this.element = document.createElement("div");
+    this.element.className = "frame";
+    this.element.tabIndex = 0;
+    this.element.setAttribute("role", "group");
+    this.element.setAttribute("aria-label", options.label);
+    options.holder.append(this.element);
+    this.plot = new uPlot(this.configuration(), [[0, 1], [null, null]], this.element);
+    new ResizeObserver(() => this.resize()).observe(this.element);
+    this.element.addEventListener("keydown", (event) => this.onKey(event));
+    this.element.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
+    this.plot.over.addEventListener("mousedown", () => this.element.focus({ preventScroll: true }));
+    board.add(this, options.x.link, options.y.link);
+  }
+
+  /** Paints with the present ranges, colours and data. */
+  repaint(): void {
+    const [x, y] = [this.options.x.link.range, this.options.y.link.range];
+    this.plot.batch(() => {
+      this.plot.setScale("x", { min: x[0], max: x[1] });
+      this.plot.setScale("y", { min: y[0], max: y[1] });
+      this.plot.redraw(false, true);
+    });
+    const { x: level, y: upright } = this.options;
+    this.element.setAttribute("aria-description", `shows ${spoken(level)}; ${spoken(upright)}`);
+  }
+
+  private configuration(): uPlot.Options {
+    const { x, y, height } = this.options;
+    const sync: uPlot.Cursor.Sync = {
+      key: `board-${this.board.section.dataset["plot"]}`,
+      scales: ["x", null],
+      filters: { pub: (type) => type === "mousemove" || type === "mouseleave" },
+    };
+    return {
+      width: this.element.clientWidth || 600,
+      height,
+      padding: [10, 12, 0, 0],
+      legend: { show: false },
+      scales: { x: scale(x), y: scale(y) },
+      series: [{}, { scale: "y", show: true, points: { show: false }, paths: () => null }],
+      axes: [axis(x, "level"), axis(y, "upright")],
+      cursor: {
+        sync,
+        points: { show: false },
+        drag: { x: true, y: true, uni: 30, dist: 4, setScale: false },
+        bind: { dblclick: () => () => (this.board.reset(), null) },
+      },
+      hooks: {
+        draw: [(plot) => this.draw(plot)],
+        setSelect: [(plot) => this.onSelect(plot)],
+        setCursor: [(plot) => this.onCursor(plot)],
+      },
+    };
+  }
+
+  private draw(plot: uPlot): void {
+    const { ctx: context, bbox } = plot;
+    context.save();
+    context.beginPath();
+    context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    context.clip();
+    context.lineJoin = "round";
+    this.options.paint(context, this.plane());
+    context.restore();
+  }
+
+  private plane(): Plane {
+    const { left, top, width, height } = this.plot.bbox;
+    const [x0, x1] = placed(this.options.x);
+    const [y0, y1] = placed(this.options.y);
+    const scaleX = width / (x1 - x0);
+    const scaleY = -height / (y1 - y0);
+    return {
+      left, top, width, height, scaleX, scaleY,
+      shiftX: left - x0 * scaleX,
+      shiftY: top + height - y0 * scaleY,
+      ratio: devicePixelRatio,
+    };
+  }
+
+  private resize(): void {
+    const width = this.element.clientWidth;
+    if (width > 0 && width !== this.plot.width) {
+      this.plot.setSize({ width, height: this.options.height });
+    }
+  }
+
+  private onSelect(plot: uPlot): void {
+    const { left, top, width, height } = plot.select;
+    if (width === 0 && height === 0) return;
+    const { x, y } = this.options;
+    const over = plot.over;
+    if (width > 1 && width < over.clientWidth - 1) {
+      x.link.set([plot.posToVal(left, "x"), plot.posToVal(left + width, "x")]);
+    }
+    if (height > 1 && height < over.clientHeight - 1) {
+      y.link.set([plot.posToVal(top + height, "y"), plot.posToVal(top, "y")]);
+    }
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.board.changed();
+  }
+
+  private onCursor(plot: uPlot): void {
+    // A synchronised cursor moves in every frame; only the one under the pointer speaks.
+    if (!plot.over.matches(":hover")) return;
+    const { left = -1, top = -1 } = plot.cursor;
+    if (left < 0) return hideTooltip();
+    const plane = this.plane();
+    const hint = this.options.probe(plane, plane.left + left * plane.ratio, plane.top + top * plane.ratio);
+    if (!hint) return hideTooltip();
+    const box = plot.over.getBoundingClientRect();
+    showTooltip(hint, box.left + left, box.top + top);
+  }
+
+  private onWheel(event: WheelEvent): void {
+    const focused = document.activeElement === this.element;
+    if (!focused && !event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const box = this.plot.over.getBoundingClientRect();
+    const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+    this.zoom(event.deltaY > 0 ? WHEEL_STEP : 1 / WHEEL_STEP, share);
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    const verbs: Record<string, () => void> = {
+      "+": () => this.zoom(1 / 1.5, 0.5),
+      "=": () => this.zoom(1 / 1.5, 0.5),
+      "-": () => this.zoom(1.5, 0.5),
+      "0": () => this.board.reset(),
+      Escape: () => this.board.reset(),
+      ArrowLeft: () => this.pan(this.options.x, -0.2),
+      ArrowRight: () => this.pan(this.options.x, 0.2),
+      ArrowUp: () => this.pan(this.options.y, 0.2),
+      ArrowDown: () => this.pan(this.options.y, -0.2),
+    };
+    const verb = event.ctrlKey || event.metaKey || event.altKey ? undefined : verbs[event.key];
+    if (!verb) return;
+    // Up and down scroll the page as long as there is nothing to move to.
+    if (event.key.match(/Arrow(Up|Down)/) && !this.options.y.link.isZoomed) return;
+    event.preventDefault();
+    verb();
+  }
+
+  /** Makes the level range `factor` times as long, around the place at `share` of it. */
+  private zoom(factor: number, share: number): void {
+    const { x } = this.options;
+    const [low, high] = placed(x);
+    const fixed = low + (high - low) * share;
+    x.link.set(unplaced(x, [fixed - (fixed - low) * factor, fixed + (high - fixed) * factor]));
+    this.board.changed();
+  }
+
+  private pan(axis: Scale, share: number): void {
+    const [low, high] = placed(axis);
+    const by = (high - low) * share;
+    axis.link.set(unplaced(axis, [low + by, high + by]));
+    this.board.changed();
+  }
+}
+
+/** What an axis shows, for those who cannot see its ticks. */
+function spoken({ link, label, names, unit = () => 1 }: Scale): string {
+  const ends = names
+    ? link.range.map((place) => names[Math.min(names.length - 1, Math.max(0, Math.round(place)))])
+    : link.range.map((value) => Number((value / unit()).toPrecision(4)));
+  return `${label()} from ${ends.join(" to ")}`;
+}
+
+/** A range in units of the paper: logarithms where the axis is logarithmic. */
+function placed({ link, spacing }: Scale): Range {
+  const [low, high] = link.range;
+  return spacing === "log" ? [Math.log10(low), Math.log10(high)] : [low, high];
+}
+
+function unplaced({ spacing }: Scale, [low, high]: Range): Range {
+  return spacing === "log" ? [10 ** low, 10 ** high] : [low, high];
+}
+
+function scale(scale: Scale): uPlot.Scale {
+  const distr = scale.spacing === "log" ? 3 : 1;
+  return { time: false, distr, range: () => [...scale.link.range] as uPlot.Range.MinMax };
+}
+
+function axis(scale: Scale, side: "level" | "upright"): uPlot.Axis {
+  const { names, unit = () => 1 } = scale;
+  const configuration: uPlot.Axis = {
+    scale: side === "level" ? "x" : "y",
+    stroke: () => colour("text-muted"),
+    font: FONT,
+    labelFont: FONT,
+    labelSize: 20,
+    ...(scale.silent ? {} : { label: scale.label }),
+    size: scale.silent ? 8 : side === "level" ? 28 : AXIS_WIDTH,
+    space: side === "level" ? 70 : 32,
+    gap: 4,
+    grid: { stroke: () => colour("grid"), width: 1 },
+    ticks: { stroke: () => colour("grid"), size: 4, width: 1 },
+  };
+  if (names) {
+    const inside = (_: uPlot, __: number, low: number, high: number) =>
+      names.map((_, place) => place).filter((place) => place >= low && place <= high);
+    return { ...configuration, splits: inside, values: (_, places) => places.map((i) => names[i] ?? "") };
+  }
+  if (scale.spacing === "log") {
+    // Every tick is asked for its text; `powers` leaves out those for which there is no room.
+    return { ...configuration, filter: (_, values) => values, values: (_, values) => powers(values) };
+  }
+  return {
+    ...configuration,
+    splits: (_plot, _axis, low, high, increment) => rounded(low, high, increment),
+    incrs: () => STEPS.map((step) => step * unit()),
+    values: (_plot, values, _axis, _space, increment) => {
+      if (scale.silent) return values.map(() => "");
+      const size = unit();
+      return ticks(values.map((value) => value / size), increment / size);
+    },
+  };
+}
+
+/** 1, 2 and 5 times the powers of ten. */
+const STEPS = Array.from({ length: 22 }, (_, i) => i - 10).flatMap((power) =>
+  [1, 2, 5].map((digit) => Number(`${digit}e${power}`)),
+);
+
+function rounded(low: number, high: number, increment: number): number[] {
+  const places: number[] = [];
+  for (let i = Math.ceil(low / increment - 1e-9); i * increment <= high * (1 + 1e-12); i++) {
+    places.push(i * increment);
+  }
+  return places;
+}

@@ -1,0 +1,260 @@
+// Time-sequence graphs, one panel for each scheme, met by the same channel: which bytes of the
+// stream were sent, sent again, lost and acknowledged when; under it the sender's windows. All
+// panels share the time axis and the scales.
+
+import { Board, BoundedLink, Link } from "./board";
+import type { Column, SequenceIndex } from "./data";
+import { extent, firstAtLeast, line, nearest, scatter, within, type Plane, type Range } from "./draw";
+import { Frame } from "./frame";
+import { help, legend, type Entry } from "./legend";
+import { byteUnit, exactBytes, exactSeconds } from "./numbers";
+import type { Shape } from "./shapes";
+import { outageHint, paintOutages, paintTimeouts, timeoutHint } from "./spans";
+import { colour, schemeColour } from "./theme";
+import { lastTime, readPanel, summarised, type MarkKey, type Panel, type WindowKey } from "./timeline";
+import type { Hint } from "./tooltip";
+
+interface Kind<Key extends string> extends Entry {
+  key: Key;
+  /** In CSS pixels. */
+  radius: number;
+}
+
+/** In the order in which they are painted; what is rare comes last and lies on top. */
+const markKinds = (): Kind<MarkKey>[] => [
+  kind("delivered", "delivered in order", "mark-delivered", null, [4, 3]),
+  kind("acks", "ACKs", "mark-ack", null, []),
+  kind("data", "data", "mark-data", "dot", null),
+  kind("end_to_end", "end-to-end retransmissions", "mark-end-to-end", "diamond", null),
+  kind("local", "local retransmissions", "mark-local", "triangle", null),
+  kind("probes", "probes", "mark-probe", "ring", null),
+  kind("lost", "losses", "mark-lost", "cross", null),
+];
+
+const windowKinds = (): Kind<WindowKey>[] => [
+  kind("flight", "in flight", "mark-flight", null, []),
+  kind("ssthresh", "ssthresh", "mark-ssthresh", null, [5, 4]),
+  kind("cwnd", "cwnd", "mark-cwnd", null, []),
+];
+
+function kind<Key extends string>(
+  key: Key, name: string, colour: string, shape: Shape | null, dashes: number[] | null,
+): Kind<Key> {
+  // What the receiver delivered runs along the ACKs: there for who asks.
+  const shown = key !== "delivered";
+  return { key, name, colour, shape, line: dashes, shown, radius: shape === "dot" ? 1.1 : 4 };
+}
+
+const GRAPH_HEIGHT = 320;
+const WINDOWS_HEIGHT = 150;
+
+export function drawSequence(section: HTMLElement, index: SequenceIndex): Board {
+  return new SequencePlot(section, index).board;
+}
+
+class SequencePlot {
+  readonly board: Board;
+  private readonly panels: (Panel & Entry)[];
+  private readonly kinds: Kind<MarkKey>[];
+  private readonly windows = windowKinds();
+  private readonly timeouts = kind("timeouts", "timeouts", "mark-timeout", "tee", null);
+  private readonly outages = kind("outages", "outages", "outage", "band", null);
+  private readonly times: Link;
+  private readonly offsets: Link;
+  private readonly sizes: Link;
+
+  constructor(section: HTMLElement, private readonly index: SequenceIndex) {
+    this.board = new Board(section);
+    this.panels = index.panels.map((panel): Panel & Entry => ({
+      ...readPanel(panel),
+      colour: schemeColour(panel.scheme),
+      shape: "square",
+      line: null,
+      shown: true,
+    }));
+    const occurs = ({ key }: Kind<MarkKey>) => this.panels.some(({ marks }) => marks[key].at.length > 0);
+    this.kinds = markKinds().filter(occurs);
+    const end = Math.max(1e-3, ...this.panels.map(lastTime));
+    this.times = new BoundedLink(() => [0, end * 1.01]);
+    this.offsets = new Link(() => this.offsetsInSight());
+    this.sizes = new Link(() => this.sizesInSight());
+    this.addControls(section);
+    const grid = document.createElement("div");
+    grid.className = "panels";
+    section.append(grid);
+    for (const panel of this.panels) this.addPanel(grid, panel);
+  }
+
+  private addControls(section: HTMLElement): void {
+    const head = document.createElement("div");
+    head.className = "controls";
+    section.append(head);
+    const changed = () => this.board.changed();
+    if (this.panels.length > 1) {
+      legend(head, "Schemes", this.panels, () => {
+        for (const panel of this.panels) {
+          section.querySelector<HTMLElement>(`[data-scheme="${panel.scheme}"]`)?.toggleAttribute("hidden", !panel.shown);
+        }
+        changed();
+      });
+    }
+    const spans = [this.timeouts, this.outages];
+    const occur = spans.filter(({ key }) => this.panels.some((panel) => occurrences(panel, key) > 0));
+    legend(head, "Marks", [...this.kinds, ...occur], changed);
+    legend(head, "Windows", this.windows, changed);
+    help(head);
+  }
+
+  private addPanel(grid: HTMLElement, panel: Panel & Entry): void {
+    const holder = document.createElement("div");
+    holder.className = "panel";
+    holder.dataset["scheme"] = String(panel.scheme);
+    const title = document.createElement("h3");
+    title.textContent = panel.name;
+    title.style.setProperty("--swatch", `var(--${schemeColour(panel.scheme)})`);
+    const summary = document.createElement("p");
+    summary.textContent = summarised(panel);
+    holder.append(title, summary);
+    grid.append(holder);
+    const x = { link: this.times, spacing: "linear", label: () => "time, s" } as const;
+    // The time stands under the lower plot, once.
+    new Frame(this.board, {
+      holder,
+      label: `${this.index.title}, ${panel.name}: stream offset against time`,
+      height: GRAPH_HEIGHT,
+      x: { ...x, silent: true },
+      y: bytesScale("stream offset", this.offsets),
+      paint: (context, plane) => this.paintGraph(context, plane, panel),
+      probe: (plane, px, py) => this.probeGraph(plane, panel, px, py),
+    });
+    new Frame(this.board, {
+      holder,
+      label: `${this.index.title}, ${panel.name}: cwnd, ssthresh and bytes in flight against time`,
+      height: WINDOWS_HEIGHT,
+      x,
+      y: bytesScale("window", this.sizes),
+      paint: (context, plane) => this.paintWindows(context, plane, panel),
+      probe: (plane, px) => this.probeWindows(plane, panel, px),
+    });
+  }
+
+  /** The offsets that any panel shows in the present span of time. */
+  private offsetsInSight(): Range {
+    const ranges: Range[] = [];
+    for (const panel of this.panels.filter((panel) => panel.shown)) {
+      for (const { key } of this.kinds.filter((kind) => kind.shown)) {
+        const { at, offset } = panel.marks[key];
+        const range = extent(offset, ...within(at, this.times.range));
+        if (range) ranges.push(range);
+      }
+    }
+    const low = Math.min(...ranges.map((range) => range[0]));
+    const high = Math.max(...ranges.map((range) => range[1]));
+    if (!(high > low)) return ranges.length > 0 ? [low - 2000, high + 2000] : [0, 1000];
+    const margin = (high - low) * 0.04;
+    return this.times.isZoomed ? [low - margin, high + margin] : [0, high + margin];
+  }
+
+  private sizesInSight(): Range {
+    let top = 0;
+    let threshold = 0;
+    for (const { windows } of this.panels.filter((panel) => panel.shown)) {
+      const [start, end] = windowsIn(windows.at, this.times.range);
+      for (const { key } of this.windows.filter((kind) => kind.shown)) {
+        const high = extent(windows[key], start, end)?.[1] ?? 0;
+        if (key === "ssthresh") threshold = Math.max(threshold, high);
+        else top = Math.max(top, high);
+      }
+    }
+    // Before the first loss, ssthresh may be anything up to the largest window there is: it would
+    // press all else to the ground.
+    if (top === 0 || threshold <= 1.5 * top) top = Math.max(top, threshold);
+    return [0, Math.max(top * 1.08, 1000)];
+  }
+
+  private paintGraph(context: CanvasRenderingContext2D, plane: Plane, panel: Panel): void {
+    if (this.outages.shown) paintOutages(context, plane, panel);
+    for (const kind of this.kinds.filter((kind) => kind.shown)) {
+      const { at, offset } = panel.marks[kind.key];
+      const [start, end] = within(at, this.times.range);
+      context.strokeStyle = context.fillStyle = colour(kind.colour);
+      context.lineWidth = 1.5 * plane.ratio;
+      if (kind.line) {
+        context.setLineDash(kind.line.map((dash) => dash * plane.ratio));
+        line(context, plane, at, offset, [Math.max(0, start - 1), Math.min(at.length, end + 1)], "step");
+        context.setLineDash([]);
+      } else if (kind.shape) {
+        // A dot has room to grow where there are few.
+        const roomy = kind.shape === "dot" && (end - start) * 8 * plane.ratio < plane.width;
+        const radius = roomy ? 2 : kind.radius;
+        scatter(context, plane, at, offset, [start, end], kind.shape, radius * plane.ratio);
+      }
+    }
+    if (this.timeouts.shown) paintTimeouts(context, plane, panel);
+  }
+
+  private paintWindows(context: CanvasRenderingContext2D, plane: Plane, panel: Panel): void {
+    if (this.outages.shown) paintOutages(context, plane, panel);
+    const { at } = panel.windows;
+    const [start, end] = windowsIn(at, this.times.range);
+    for (const kind of this.windows.filter((kind) => kind.shown)) {
+      context.strokeStyle = colour(kind.colour);
+      context.lineWidth = (kind.key === "flight" ? 1 : 1.6) * plane.ratio;
+      context.setLineDash((kind.line ?? []).map((dash) => dash * plane.ratio));
+      line(context, plane, at, panel.windows[kind.key], [start, Math.min(at.length, end + 1)], "step");
+    }
+    context.setLineDash([]);
+    if (this.timeouts.shown) paintTimeouts(context, plane, panel);
+  }
+
+  private probeGraph(plane: Plane, panel: Panel, x: number, y: number): Hint | null {
+    let reach = 16 * plane.ratio;
+    let hint: Hint | null = null;
+    for (const kind of this.kinds.filter((kind) => kind.shown)) {
+      const { at, offset } = panel.marks[kind.key];
+      const found = nearest(plane, at, offset, x, y, reach);
+      if (!found) continue;
+      reach = found.distance;
+      hint = {
+        title: kind.name,
+        colour: kind.colour,
+        rows: [
+          ["at", exactSeconds(at[found.index] as number)],
+          ["up to byte", exactBytes(offset[found.index] as number)],
+        ],
+      };
+    }
+    hint ??= this.timeouts.shown ? timeoutHint(plane, panel, x) : null;
+    return hint ?? (this.outages.shown ? outageHint(plane, panel, x) : null);
+  }
+
+  private probeWindows(plane: Plane, panel: Panel, x: number): Hint | null {
+    const { windows } = panel;
+    const time = (x - plane.shiftX) / plane.scaleX;
+    const i = firstAtLeast(windows.at, time) - 1;
+    if (i < 0) return null;
+    return {
+      title: "windows",
+      rows: [
+        ["since", exactSeconds(windows.at[i] as number)],
+        ["cwnd", exactBytes(windows.cwnd[i] as number)],
+        ["ssthresh", exactBytes(windows.ssthresh[i] as number)],
+        ["in flight", exactBytes(windows.flight[i] as number)],
+      ],
+    };
+  }
+}
+
+const occurrences = (panel: Panel, key: "timeouts" | "outages"): number =>
+  key === "timeouts" ? panel.timeouts.length : panel.outages.from.length;
+
+function bytesScale(label: string, link: Link) {
+  const unit = () => byteUnit(Math.max(...link.range.map(Math.abs)));
+  return { link, spacing: "linear", label: () => `${label}, ${unit().name}`, unit: () => unit().size } as const;
+}
+
+/** The changes of windows in a span of time, and the one in force when it begins. */
+function windowsIn(at: Column, range: Range): [number, number] {
+  const [start, end] = within(at, range);
+  return [Math.max(0, start - 1), end];
+}

@@ -1,0 +1,232 @@
+// Opens reports in headless Chromium and checks what a reader relies on: no error, no network,
+// nothing empty, zoom and legend act, both window sizes, light and dark.
+//
+//   node tests/page.mjs [--shots DIR] FILE...
+
+import { chromium } from "playwright-core";
+import { mkdtemp, mkdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const BROWSER = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const FLAGS = [
+  "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+  "--disable-background-networking", "--disable-component-update", "--disable-sync",
+];
+const SIZES = [{ width: 1280, height: 800 }, { width: 800, height: 600 }];
+
+const failures = [];
+let where = "";
+
+function expect(condition, what) {
+  if (!condition) failures.push(`${where}: ${what}`);
+}
+
+const files = process.argv.slice(2);
+let shots = null;
+if (files[0] === "--shots") {
+  shots = files[1];
+  files.splice(0, 2);
+  await mkdir(shots, { recursive: true });
+}
+if (files.length === 0) {
+  console.error("usage: node tests/page.mjs [--shots DIR] FILE...");
+  process.exit(2);
+}
+
+for (const file of files) {
+  for (const viewport of SIZES) {
+    for (const colorScheme of ["light", "dark"]) {
+      where = `${basename(file)} at ${viewport.width}x${viewport.height}, ${colorScheme}`;
+      await inBrowser({ viewport, colorScheme }, (page) => check(page, resolve(file), colorScheme));
+    }
+  }
+}
+for (const failure of failures) console.error(`FAILED ${failure}`);
+console.log(`${files.length} page(s), ${files.length * 4} views, ${failures.length} failure(s)`);
+process.exitCode = failures.length > 0 ? 1 : 0;
+
+/** A browser of its own with nothing remembered. */
+async function inBrowser(options, act) {
+  const profile = await mkdtemp(join(tmpdir(), "lasthop-page-"));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: BROWSER, args: FLAGS, ...options,
+  });
+  try {
+    await act(context.pages()[0] ?? (await context.newPage()));
+  } finally {
+    await context.close();
+    await rm(profile, { recursive: true, force: true });
+  }
+}
+
+async function check(page, file, colorScheme) {
+  const address = pathToFileURL(file).href;
+  const foreign = (url) => url !== address && !url.startsWith("data:");
+  page.on("request", (request) => expect(!foreign(request.url()), `asked for ${request.url()}`));
+  page.on("pageerror", (error) => expect(false, `script error: ${error.message}`));
+  page.on("console", (message) => {
+    expect(!["error", "warning"].includes(message.type()), `console: ${message.text()}`);
+  });
+  await page.goto(address);
+  await drawAll(page);
+  await checkText(page, colorScheme);
+  const sections = await page.locator("section.plot").all();
+  for (const [number, section] of sections.entries()) {
+    const here = where;
+    where = `${here}, plot ${number}`;
+    await checkPlot(page, section);
+    where = here;
+  }
+  const slowest = await page.evaluate(() =>
+    Math.max(0, ...[...document.querySelectorAll("section.plot")].map((plot) => Number(plot.dataset.paintMs))),
+  );
+  console.log(`${where}: ${sections.length} plots, slowest paint ${slowest} ms`);
+  if (shots) {
+    await page.mouse.move(0, 0);
+    const name = where.replace(/[^a-z0-9]+/gi, "-");
+    await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+  }
+}
+
+/** Plots are drawn when they come near the window: walks past all of them. */
+async function drawAll(page) {
+  for (const section of await page.locator("section.plot").all()) {
+    await section.scrollIntoViewIfNeeded();
+    await section.locator("canvas").first().waitFor({ timeout: 10_000 });
+  }
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll("section.plot")].every((plot) => plot.dataset.paintMs !== undefined),
+  );
+  await page.evaluate(() => scrollTo(0, 0));
+}
+
+async function checkText(page, colorScheme) {
+  const seen = await page.evaluate(() => {
+    const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number);
+    const tables = [...document.querySelectorAll("section.table table")];
+    return {
+      lightness: (red + green + blue) / (3 * 255),
+      title: document.title.trim(),
+      heading: document.querySelector("h1")?.textContent.trim(),
+      rows: tables.map((table) => table.tBodies[0]?.rows.length ?? 0),
+      cells: tables.every((table) => [...table.rows].every((row) => row.cells.length === table.rows[0].cells.length)),
+      overflow: document.documentElement.scrollWidth - innerWidth,
+    };
+  });
+  expect(seen.title !== "" && seen.title === seen.heading, `title "${seen.title}", heading "${seen.heading}"`);
+  expect(seen.rows.length > 0 && seen.rows.every((rows) => rows > 0), `rows of the tables: [${seen.rows}]`);
+  expect(seen.cells, "a row has more or fewer cells than the head");
+  expect(seen.overflow <= 0, `the page is ${seen.overflow} pixels wider than the window`);
+  const right = colorScheme === "dark" ? seen.lightness < 0.25 : seen.lightness > 0.75;
+  expect(right, `background lightness ${seen.lightness.toFixed(2)}`);
+}
+
+async function checkPlot(page, section) {
+  await section.evaluate((element) => element.scrollIntoView());
+  const painted = await section.evaluate(paintedPixels);
+  painted.forEach((pixels, i) => expect(pixels > 40, `canvas ${i} has only ${pixels} pixels of data`));
+  await checkZoom(page, section);
+  await checkLegend(section);
+  await checkTooltip(page, section);
+}
+
+/** In the page: for each canvas, pixels inside the axes that are neither empty nor grid. */
+function paintedPixels(section) {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--grid");
+  probe.fillRect(0, 0, 1, 1);
+  const grid = probe.getImageData(0, 0, 1, 1).data;
+  return [...section.querySelectorAll(".uplot")].map((plot) => {
+    const canvas = plot.querySelector("canvas");
+    const over = plot.querySelector(".u-over").getBoundingClientRect();
+    const whole = canvas.getBoundingClientRect();
+    const ratio = canvas.width / whole.width;
+    const box = [over.left - whole.left, over.top - whole.top, over.width, over.height];
+    const { data } = canvas.getContext("2d").getImageData(...box.map((length) => Math.round(length * ratio)));
+    let painted = 0;
+    for (let i = 0; i < data.length; i += 4) {
+      const away = Math.abs(data[i] - grid[0]) + Math.abs(data[i + 1] - grid[1]) + Math.abs(data[i + 2] - grid[2]);
+      if (data[i + 3] > 60 && away > 40) painted++;
+    }
+    return painted;
+  });
+}
+
+/** What the frames of a section show, as they tell those who cannot see. */
+function shown(section) {
+  const told = (frames) => frames.map((frame) => frame.getAttribute("aria-description"));
+  return section.locator(".frame").evaluateAll(told);
+}
+
+/** Two frames later, everything asked for is painted. */
+function settled(section) {
+  return section.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+async function checkZoom(page, section) {
+  const whole = await shown(section);
+  const frame = section.locator(".frame").first();
+  const box = await frame.locator(".u-over").boundingBox();
+  const at = (across, down) => [box.x + box.width * across, box.y + box.height * down];
+  const changes = async (what, act) => {
+    const before = (await shown(section))[0];
+    await act();
+    await settled(section);
+    expect((await shown(section))[0] !== before, `${what} does not change the axis "${before}"`);
+  };
+  const returns = async (what, act) => {
+    await act();
+    await settled(section);
+    expect(String(await shown(section)) === String(whole), `${what} does not show all again`);
+  };
+  await changes("a drag", async () => {
+    await page.mouse.move(...at(0.3, 0.5));
+    await page.mouse.down();
+    await page.mouse.move(...at(0.45, 0.52), { steps: 4 });
+    await page.mouse.move(...at(0.6, 0.5), { steps: 4 });
+    await page.mouse.up();
+  });
+  const level = (await shown(section)).map((text) => text.split(";")[0]);
+  expect(new Set(level).size === 1, `linked axes differ: ${level}`);
+  await returns("a double click", () => page.mouse.dblclick(...at(0.5, 0.5)));
+  await changes("the wheel", async () => {
+    await page.mouse.move(...at(0.5, 0.5));
+    await page.mouse.wheel(0, -300);
+    await page.waitForTimeout(50);
+  });
+  await returns("the key 0", () => page.keyboard.press("0"));
+  await changes("the key +", () => page.keyboard.press("+"));
+  await changes("the right arrow", () => page.keyboard.press("ArrowRight"));
+  await returns("Escape", () => page.keyboard.press("Escape"));
+}
+
+async function checkLegend(section) {
+  const picture = () =>
+    section.evaluate((element) => [...element.querySelectorAll("canvas")].map((canvas) => canvas.toDataURL()).join());
+  const button = section.locator(".legend button").last();
+  const before = await picture();
+  await button.click();
+  await settled(section);
+  expect((await button.getAttribute("aria-pressed")) === "false", "a legend button stays pressed");
+  expect((await picture()) !== before, "hiding something changes nothing");
+  await button.click();
+  await settled(section);
+  expect((await picture()) === before, "showing it again does not bring it back");
+}
+
+async function checkTooltip(page, section) {
+  const box = await section.locator(".u-over").first().boundingBox();
+  const tooltip = page.locator(".tooltip");
+  for (let across = 0.02; across < 1; across += 0.02) {
+    for (let down = 0.05; down < 1; down += 0.05) {
+      await page.mouse.move(box.x + box.width * across, box.y + box.height * down);
+      if (await tooltip.isVisible()) {
+        expect(/\d/.test(await tooltip.innerText()), "the tooltip has no number");
+        return;
+      }
+    }
+  }
+  expect(false, "no place in the plot has a tooltip");
+}
