@@ -6,7 +6,6 @@
 
 use crate::congestion::{AnyController, SackUse};
 use crate::connection::{Endpoint, Opening};
-use crate::output::Template;
 use crate::receiver::{Echo, SHIFT_MAX};
 use crate::sender::Fin;
 use crate::state::State;
@@ -160,7 +159,6 @@ impl Endpoint {
         let timestamps = options.timestamps().filter(|_| self.config.timestamps);
         self.receiver.timestamps =
             timestamps.map(|sent| Echo { recent: sent.value, recent_at: now });
-        self.template = Template::new(self.flow);
         let mut mss = u32::from(options.mss().unwrap_or(MSS_DEFAULT)).max(MSS_MIN);
         mss = mss.min(u32::from(self.config.mss));
         if timestamps.is_some() {

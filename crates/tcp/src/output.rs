@@ -2,13 +2,17 @@
 
 use crate::connection::Endpoint;
 use crate::timers::Timer;
-use sansio::{Cause, Duration, FlowKey, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
+use sansio::{
+    Cause, Duration, FlowKey, Instant, Packet, PacketRef, Payload, Priority, Side, Sink, Transport,
+};
 use wire::ip::{self, Protocol};
-use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps, kind};
+use wire::tcp::{Flags, Header, Options, SackBlock, Seq, Timestamps, kind};
 
 /// The headers that all segments of a connection share.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Template {
+    /// IPv4 identification of the last packet; beside the header, which so never changes.
+    identification: u16,
     ip: ip::Header,
     tcp: Header,
 }
@@ -16,6 +20,7 @@ pub(crate) struct Template {
 impl Template {
     pub(crate) fn new(flow: FlowKey) -> Self {
         Template {
+            identification: 0,
             ip: ip::Header::new(flow.source.address, flow.destination.address, Protocol::TCP),
             tcp: Header::new(flow.source.port, flow.destination.port),
         }
@@ -43,21 +48,22 @@ impl Endpoint {
     /// Sends a segment of an open connection; it carries every ACK that was due.
     #[inline]
     pub(crate) fn emit(&mut self, segment: Segment, sink: &mut impl Sink, now: Instant) {
-        let mut header = self.template.tcp;
-        header.seq = segment.seq;
-        header.ack = self.receiver.next;
-        header.flags = segment.flags;
-        header.window = self.receiver.offer_window();
+        let window = self.receiver.offer_window();
+        let ack = self.receiver.next;
+        let mut options = self.template.tcp.options;
         if let Some(echo) = &self.receiver.timestamps {
             let value = self.timestamp(now);
-            header.options.set_timestamps(Timestamps { value, echo: echo.recent });
+            options.set_timestamps(Timestamps { value, echo: echo.recent });
         }
         if !self.receiver.reassembly.is_empty() {
-            self.push_sack(&mut header);
+            self.push_sack(&mut options);
         }
         self.receiver.on_ack_sent();
         self.timers.stop(Timer::DelayedAck);
-        self.post(header, segment.payload, segment.cause, sink);
+        let Segment { seq, flags, payload, cause } = segment;
+        // In one expression: a header changed field by field costs more to move than to make.
+        let header = Header { seq, ack, flags, window, options, ..self.template.tcp };
+        self.post(header, payload, cause, sink);
     }
 
     /// A pure ACK. Its number is the highest sent, so that it is in order whatever is being sent
@@ -143,11 +149,11 @@ impl Endpoint {
         ((now.as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32).wrapping_add(self.timestamp_base)
     }
 
-    fn push_sack(&self, header: &mut Header) {
+    fn push_sack(&self, options: &mut Options) {
         let mut blocks = [SackBlock::default(); 4];
         let room = &mut blocks[..self.receiver.sack_blocks_max()];
         let count = self.receiver.sack_blocks(room);
-        header.options.push_sack(&room[..count]);
+        options.push_sack(&room[..count]);
     }
 
     fn push_syn_options(&self, header: &mut Header, answers: bool, now: Instant) {
@@ -176,9 +182,18 @@ impl Endpoint {
 
     #[inline]
     fn post(&mut self, header: Header, payload: Payload, cause: Cause, sink: &mut impl Sink) {
-        let ip = ip::Header { identification: self.identification(), ..self.template.ip };
-        let packet = Packet { cause, ..Packet::tcp(sink.new_id(), ip, header, payload) };
-        sink.send(Side::NETWORK, Priority::Normal, PacketRef::new(packet));
+        let identification = self.identification();
+        let packet = PacketRef::new(Packet {
+            id: sink.new_id(),
+            parent: None,
+            cause,
+            ip: ip::Header { identification, ..self.template.ip },
+            transport: Transport::Tcp(header),
+            payload,
+            segment_bytes: None,
+            frame: None,
+        });
+        sink.send(Side::NETWORK, Priority::Normal, packet);
     }
 
     /// IPv4 identifications count up (SNHO and MCAST rows tell packets apart by them).
@@ -187,7 +202,7 @@ impl Endpoint {
         if self.flow.source.address.is_ipv6() {
             return 0;
         }
-        self.template.ip.identification = self.template.ip.identification.wrapping_add(1);
-        self.template.ip.identification
+        self.template.identification = self.template.identification.wrapping_add(1);
+        self.template.identification
     }
 }
