@@ -239,9 +239,10 @@ fn on_new_ack(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, n
         }
     }
     let evidence = context.config.repair == Repair::Evidence;
-    let mut newest = None;
+    let (mut newest, mut repaired) = (None, false);
     while let Some(entry) = flow.cache.pop_acknowledged(ack) {
         if evidence {
+            repaired |= entry.retransmissions > 0 || entry.sender_retransmitted;
             let state = (&mut flow.evidence, &flow.round_trip);
             newest = sack::on_delivered(state, &entry, context, now).or(newest);
         }
@@ -250,7 +251,8 @@ fn on_new_ack(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, n
         let lowest = flow.cache.front().map(|entry| entry.start);
         flow.evidence.on_new_ack(ack, lowest.filter(|start| start.before(ack)));
     }
-    if let Some(departed_at) = newest {
+    // Behind a repaired segment others have waited: their time is no round trip.
+    if let Some(departed_at) = newest.filter(|_| !repaired) {
         restart::sample(flow, departed_at, now);
     }
     flow.last_ack = Some(ack);

@@ -254,6 +254,10 @@ fn keep(
         }
         start = segment_end;
     }
+    if let (Origin::Repeated, Some(ack)) = (origin, flow.last_ack) {
+        // What it displaced, or the first segments of a super-packet, may be acknowledged.
+        while flow.cache.pop_acknowledged(ack).is_some() {}
+    }
     if !flow.timers.is_armed(Timer::Persist as usize) {
         let at = now + restart::patience(flow, context.config);
         flow.timers.set(Timer::Persist as usize, at);

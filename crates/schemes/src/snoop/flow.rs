@@ -113,6 +113,9 @@ pub(super) struct RatePerSecond {
     count: u32,
 }
 
+/// No window reaches farther (RFC 7323, 2.3: at most 2^30 bytes).
+const WINDOW_MAX: u32 = 1 << 30;
+
 /// The ECN flags of a TCP header (RFC 3168, RFC 9768).
 pub(super) const ECN_FLAGS: Flags = Flags::ECE.with(Flags::CWR).with(Flags::AE);
 
@@ -154,6 +157,13 @@ impl Flow {
     /// The lowest byte that the mobile host lacks, if an ACK told or the cache can.
     pub(super) fn lowest_missing(&self) -> Option<Seq> {
         self.last_ack.or_else(|| self.cache.front().map(|entry| entry.start))
+    }
+
+    /// True if no window holds `seq` and what was seen before: it belongs to another connection.
+    #[inline]
+    pub(super) fn is_far(&self, seq: Seq) -> bool {
+        let is_far = |from: Seq| (seq.0.wrapping_sub(from.0) as i32).unsigned_abs() > WINDOW_MAX;
+        is_far(self.last_seen) || self.lowest_missing().is_some_and(is_far)
     }
 
     /// The cached segment that holds it.

@@ -7,10 +7,10 @@
 //!              ◀───────── snoop_ack()  ◀────────
 //! ```
 //!
-//! Map, by the paper's words: [`data`] (`snoop_data()`), [`ack`] (`snoop_ack()`), [`cache`],
-//! [`timers`] (round-trip and persist timer), [`rtt`], [`flow`] (the state of one connection),
-//! [`resend`] (a local retransmission). What today adds: [`sack`] (every hole at once), [`restart`]
-//! (after an outage), [`aside`] (when to do nothing), [`air`] (the bound on probes). [`config`] has
+//! Map, by the paper's words: `data` (`snoop_data()`), `ack` (`snoop_ack()`), `cache`,
+//! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
+//! `resend` (a local retransmission). What today adds: `sack` (every hole at once), `restart`
+//! (after an outage), `aside` (when to do nothing), `air` (the bound on probes). [`config`] has
 //! every parameter and the presets.
 //!
 //! We differ: byte ranges instead of packets, pure ACKs only, and departures onto the air are
@@ -161,7 +161,7 @@ impl Agent {
             },
         };
         self.with_flow(slot, sink, |flow, context| {
-            if is_far(flow.last_seen, range.0) {
+            if flow.is_far(range.0) {
                 // Another connection with the same four-tuple.
                 let accounted_bytes = flow.accounted_bytes;
                 *flow = Flow::new(key, range.0, context.config, now);
@@ -188,7 +188,7 @@ impl Agent {
         let Some(slot) = slot else { return sink.send(Side::WIRED, Priority::Normal, packet) };
         let ack = tcp.ack;
         self.with_flow(slot, sink, |flow, context| {
-            if is_far(flow.last_seen, ack) {
+            if flow.is_far(ack) {
                 context.sink.send(Side::WIRED, Priority::Normal, packet);
                 return Fate::Keep;
             }
@@ -376,19 +376,11 @@ impl Engine for Agent {
 const ENDS_STATE: Flags = Flags::SYN.with(Flags::RST);
 /// Flows looked at for one that yields.
 const FLOWS_LOOKED_AT: usize = 8;
-/// No window reaches so far (RFC 7323, 2.3: at most 2^30 bytes).
-const WINDOW_MAX: u32 = 1 << 30;
 
 /// The sequence range of a segment.
 #[inline]
 fn range(tcp: &Header, packet: &Packet) -> (Seq, Seq) {
     (tcp.seq, tcp.seq + tcp.sequence_length(packet.payload.len()))
-}
-
-/// True if no window holds both.
-#[inline]
-fn is_far(a: Seq, b: Seq) -> bool {
-    (a.0.wrapping_sub(b.0) as i32).unsigned_abs() > WINDOW_MAX
 }
 
 /// Reports that a rule acted: its ID, what it did, and a number.

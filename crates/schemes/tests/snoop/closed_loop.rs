@@ -366,6 +366,24 @@ fn modern_repairs_a_lost_retransmission_within_two_local_round_trips() {
 }
 
 #[test]
+fn strict_comes_near_the_ceiling_where_round_trips_are_short() {
+    for (loss, wanted) in [(0.0, 0.99), (0.01, 0.97), (0.05, 0.97), (0.17, 0.95)] {
+        let world = World { loses: at_random(loss), sack: false, ..World::slow() };
+        let share = run(Config::strict(), world).goodput_share(loss);
+        assert!(share >= wanted, "{share:.3} of the ceiling at {loss}");
+    }
+}
+
+#[test]
+fn modern_repairs_without_sack_too() {
+    for loss in [0.05, 0.1, 0.2] {
+        let world = World { loses: at_random(loss), sack: false, segments: 5_000, ..World::fast() };
+        let run = run(Config::modern(), world);
+        assert_eq!((run.dupacks_at_sender, run.timeouts), (0, 0), "at {loss}");
+    }
+}
+
+#[test]
 fn modern_comes_near_the_ceiling_at_every_loss_rate() {
     for (loss, wanted) in [(0.0, 0.99), (0.01, 0.97), (0.05, 0.97), (0.17, 0.95), (0.30, 0.90)] {
         let run = run(Config::modern(), World { loses: at_random(loss), ..World::slow() });

@@ -2,5 +2,6 @@
 
 mod closed_loop;
 mod drill;
+mod invariants;
 mod modern;
 mod paper;

@@ -126,7 +126,8 @@ fn mod_1_a_repair_that_was_not_needed_grants_later_ones_more_time() {
 
 #[test]
 fn mod_2_and_mod_12_acks_that_say_something_else_pass() {
-    let changes: [(&str, fn(&mut wire::tcp::Header)); 7] = [
+    type Change = (&'static str, fn(&mut wire::tcp::Header));
+    let changes: [Change; 7] = [
         ("ECE", |tcp| tcp.flags = Flags::ACK.with(Flags::ECE)),
         ("AE", |tcp| tcp.flags = Flags::ACK.with(Flags::AE)),
         ("URG", |tcp| tcp.flags = Flags::ACK.with(Flags::URG)),

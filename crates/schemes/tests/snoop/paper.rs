@@ -416,3 +416,26 @@ fn flows_do_not_share_their_counts() {
     drill.arrive(Side::RADIO, ack);
     drill.expect(&["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"]);
 }
+
+#[test]
+fn snoop_st_3_a_repeat_that_displaces_acknowledged_bytes_leaves_none_of_them_in_the_cache() {
+    let mut drill = Drill::strict();
+    drill.data(0..2000).ack(1500).data(100..2100).quietly();
+    assert_eq!(drill.agent.held_bytes(), 2000, "one segment");
+    drill.after_millis(200).expect(&["radio high 1500..2100 local"]);
+}
+
+#[test]
+fn a_four_tuple_used_again_far_away_starts_anew() {
+    let mut drill = Drill::strict();
+    drill.segments(0, 2).ack(1000).quietly();
+    for jump in 1..4_u32 {
+        let start = jump * (1 << 30) + jump * 5_000;
+        drill.data(start..start + 1000).expect(&[&format!(
+            "radio {}..{}",
+            i64::from(start as i32),
+            i64::from((start + 1000) as i32)
+        )]);
+        assert_eq!(drill.agent.held_bytes(), 1000, "nothing of the old connection");
+    }
+}
