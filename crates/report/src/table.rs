@@ -4,7 +4,7 @@
 //! terminal is cut into blocks that repeat the columns which name the rows: no number is ever
 //! wrapped, and nothing is left out.
 
-use comfy_table::{Attribute, CellAlignment, Color};
+use comfy_table::{Attribute, CellAlignment, Color, LineStyle, TableStyle};
 
 /// Rows of values under named columns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -218,7 +218,8 @@ impl Table {
         styling: Styling,
     ) -> comfy_table::Table {
         let mut drawn = comfy_table::Table::new();
-        drawn.load_style(comfy_table::presets::NOTHING).force_no_tty();
+        let rule = LineStyle::none().fill('-');
+        drawn.load_style(TableStyle::new().header_separator(rule)).force_no_tty();
         drawn.style_text_only();
         if styling == Styling::Ansi {
             drawn.enforce_styling();
@@ -226,7 +227,7 @@ impl Table {
         let head = |column: &usize| {
             let Column { name, unit, .. } = &self.columns[*column];
             let text = if unit.is_empty() { name.clone() } else { format!("{name}\n{unit}") };
-            comfy_table::Cell::new(text).add_attribute(Attribute::Underlined)
+            comfy_table::Cell::new(text)
         };
         drawn.set_header(columns.iter().map(head).collect::<Vec<_>>());
         let mut group = self.rows.first().map_or(0, |row| row.group);
