@@ -1,0 +1,180 @@
+//! Orders to a running daemon, one line each: `link down`, `link up`, `forget`, `stats`, `stop`.
+//!
+//! `stats` is answered with one line of JSON. Whoever starts the daemon may use its standard input
+//! and output: then the daemon writes `ready` when it has taken over, and ends when its input
+//! does. On a socket, each line is a datagram and is answered to where it came from.
+
+use super::station::Station;
+use anyhow::{Context, Result};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use sansio::{Instant, Notice, Side};
+use schemes::Scheme;
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::PathBuf;
+
+/// Where orders come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Nowhere.
+    Nobody,
+    /// Standard input.
+    Standard,
+    /// A Unix datagram socket made at this path.
+    Socket(PathBuf),
+}
+
+/// An order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// To pass on to the engine.
+    Notice(Notice),
+    /// Say what happened so far.
+    Statistics,
+    /// End.
+    Stop,
+}
+
+impl Order {
+    /// The order of a line; `None` if it is none.
+    pub fn parse(line: &str) -> Option<Order> {
+        match line.trim() {
+            "link down" => Some(Order::Notice(Notice::LinkDown(Side::RADIO))),
+            "link up" => Some(Order::Notice(Notice::LinkUp(Side::RADIO))),
+            "forget" => Some(Order::Notice(Notice::Forget)),
+            "stats" => Some(Order::Statistics),
+            "stop" => Some(Order::Stop),
+            _ => None,
+        }
+    }
+}
+
+/// The source of orders.
+#[derive(Debug)]
+pub(super) struct Orders {
+    source: Source,
+    /// Read, not yet taken.
+    waiting: VecDeque<Order>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Nobody,
+    Standard { input: io::Stdin, line: Vec<u8> },
+    Socket { socket: UnixDatagram, path: PathBuf, last: Option<SocketAddr> },
+}
+
+/// An order is short.
+const LINE_BYTES_MAX: usize = 256;
+
+impl Orders {
+    pub(super) fn open(control: &Control) -> Result<Self> {
+        let source = match control {
+            Control::Nobody => Source::Nobody,
+            Control::Standard => {
+                let input = io::stdin();
+                let flags = fcntl_getfl(&input).context("look at the standard input")?;
+                fcntl_setfl(&input, flags | OFlags::NONBLOCK)
+                    .context("make the standard input non-blocking")?;
+                Source::Standard { input, line: Vec::new() }
+            }
+            Control::Socket(path) => {
+                let attempt = || format!("make the control socket {}", path.display());
+                // A killed daemon leaves its socket behind; a running one still answers.
+                let answers =
+                    UnixDatagram::unbound().is_ok_and(|probe| probe.connect(path).is_ok());
+                if !answers && path.exists() {
+                    std::fs::remove_file(path).with_context(attempt)?;
+                }
+                let socket = UnixDatagram::bind(path).with_context(attempt)?;
+                socket.set_nonblocking(true).with_context(attempt)?;
+                Source::Socket { socket, path: path.clone(), last: None }
+            }
+        };
+        Ok(Orders { source, waiting: VecDeque::new() })
+    }
+
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.source {
+            Source::Nobody => None,
+            Source::Standard { input, .. } => Some(input.as_fd()),
+            Source::Socket { socket, .. } => Some(socket.as_fd()),
+        }
+    }
+
+    /// The next order that has come; `None` if none waits.
+    pub(super) fn next(&mut self) -> Result<Option<Order>> {
+        if let Some(order) = self.waiting.pop_front() {
+            return Ok(Some(order));
+        }
+        let mut bytes = [0; LINE_BYTES_MAX];
+        match &mut self.source {
+            Source::Nobody => {}
+            Source::Standard { input, line } => match rustix::io::read(&*input, &mut bytes) {
+                Ok(0) => self.waiting.push_back(Order::Stop),
+                Ok(count) => {
+                    for byte in &bytes[..count] {
+                        if *byte == b'\n' {
+                            let text = String::from_utf8_lossy(line);
+                            self.waiting.extend(Order::parse(&text));
+                            line.clear();
+                        } else if line.len() < LINE_BYTES_MAX {
+                            line.push(*byte);
+                        }
+                    }
+                }
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error).context("read orders"),
+            },
+            Source::Socket { socket, last, .. } => match socket.recv_from(&mut bytes) {
+                Ok((count, from)) => {
+                    let text = String::from_utf8_lossy(&bytes[..count]);
+                    self.waiting.extend(Order::parse(&text));
+                    *last = Some(from);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error).context("read orders"),
+            },
+        }
+        Ok(self.waiting.pop_front())
+    }
+
+    /// Writes a line to whoever gave the last order.
+    pub(super) fn answer(&mut self, line: &str) -> Result<()> {
+        match &self.source {
+            Source::Nobody => Ok(()),
+            Source::Standard { .. } => {
+                let mut output = io::stdout().lock();
+                writeln!(output, "{line}").and_then(|()| output.flush()).context("answer")
+            }
+            Source::Socket { socket, last, .. } => {
+                // Who has no address, or is gone, wants no answer.
+                if let Some(path) = last.as_ref().and_then(SocketAddr::as_pathname) {
+                    let _answered = socket.send_to(line.as_bytes(), path);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Orders {
+    fn drop(&mut self) {
+        if let Source::Socket { path, .. } = &self.source {
+            let _removed = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// What happened so far, as one line of JSON.
+pub(super) fn statistics(station: &Station<Scheme>, held_bytes_max: u64, now: Instant) -> String {
+    serde_json::json!({
+        "seconds": now.as_secs_f64(),
+        "held_bytes": station.engine().held_bytes(),
+        "held_bytes_max": held_bytes_max,
+        "packets": station.counters(),
+    })
+    .to_string()
+}

@@ -1,0 +1,121 @@
+//! The base station's daemon: packet sockets inline around an unchanged engine.
+//!
+//! The kernel's own forwarding is set up completely, and stays so. On top of it, rules at ingress
+//! drop exactly what the daemon takes and sends on itself ([`selection`]); they vanish with the
+//! daemon ([`rules`]), so that killing it leaves plain forwarding at once.
+//!
+//! At the start the sockets come first, then the rules: for a moment a packet is seen twice, by
+//! the daemon and by the kernel, and both send it on. Hosts take that for a harmless duplicate;
+//! the other order would lose packets.
+//!
+//! Map: [`station`] (the loop without its waiting), [`selection`] (which packets), [`neighbours`]
+//! (next hops), [`rules`] (nft), [`control`] (notices and statistics while it runs).
+
+pub mod control;
+pub mod neighbours;
+pub mod rules;
+pub mod selection;
+pub mod station;
+
+pub use control::Control;
+pub use selection::Prefix;
+pub use station::Station;
+
+use crate::io::PacketIo;
+use crate::io::inline::{Devices, Inline};
+use crate::sys::poll::Poll;
+use crate::sys::signals::Signals;
+use crate::sys::{Clock, process};
+use anyhow::{Context, Result};
+use control::{Order, Orders};
+use neighbours::Neighbours;
+use rules::Rules;
+use sansio::Side;
+use schemes::Scheme;
+use selection::Selection;
+use station::Departures;
+use std::net::IpAddr;
+use std::process::Command;
+use wire::ethernet::Mac;
+
+/// How a daemon runs.
+#[derive(Clone, Debug)]
+pub struct DaemonConfig {
+    /// The base station's devices.
+    pub devices: Devices,
+    /// Where the mobile hosts are.
+    pub mobile: Prefix,
+    /// Next hops that need not be learned.
+    pub next_hops: Vec<(IpAddr, Mac)>,
+    /// Who may give it orders.
+    pub control: Control,
+}
+
+/// Tokens of the poll.
+const WIRED: u64 = 0;
+const RADIO: u64 = 1;
+const SIGNALS: u64 = 2;
+const ORDERS: u64 = 3;
+
+/// Runs a base station until SIGTERM, SIGINT, or the end of its controlling input.
+///
+/// # Errors
+/// If the devices or the rules cannot be had, or a device vanishes.
+pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
+    let signals = Signals::catch()?;
+    process::precise_timers()?;
+    let clock = Clock::starting_now();
+    let mut io = Inline::open(&config.devices, clock)?;
+    let selection = Selection {
+        mobile: config.mobile,
+        own: own_addresses()?,
+        wired: io.socket(Side::WIRED).interface().mac,
+        radio: io.socket(Side::RADIO).interface().mac,
+    };
+    let mut orders = Orders::open(&config.control)?;
+    let mut poll = Poll::new()?;
+    poll.add(io.socket(Side::WIRED), WIRED)?;
+    poll.add(io.socket(Side::RADIO), RADIO)?;
+    poll.add(&signals, SIGNALS)?;
+    if let Some(descriptor) = orders.descriptor() {
+        poll.add(descriptor, ORDERS)?;
+    }
+    let rules = selection.table(rules::TABLE, &config.devices.wired, &config.devices.radio)?;
+    let _rules = Rules::install(&rules)?;
+    orders.answer("ready")?;
+
+    let departures =
+        if scheme.wants_departures() { Departures::Reported } else { Departures::Silent };
+    let neighbours = Neighbours::configured(config.next_hops.iter().copied());
+    let mut station = Station::new(scheme, departures, selection, neighbours);
+    let mut held_bytes_max = 0;
+    while !signals.caught() {
+        station.turn(&mut io)?;
+        held_bytes_max = held_bytes_max.max(station.engine().held_bytes());
+        let until = station.next_deadline().map(|at| clock.monotonic_at(at));
+        let ready = poll.wait(until)?;
+        if !ready.contains(&ORDERS) {
+            continue;
+        }
+        while let Some(order) = orders.next()? {
+            match order {
+                Order::Notice(notice) => station.notice(notice, &mut io),
+                Order::Statistics => {
+                    orders.answer(&control::statistics(&station, held_bytes_max, io.now()))?;
+                }
+                Order::Stop => return Ok(()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The addresses of all devices of this network namespace.
+fn own_addresses() -> Result<Vec<IpAddr>> {
+    let output =
+        Command::new("ip").args(["-json", "address", "show"]).output().context("run ip address")?;
+    let devices: Vec<serde_json::Value> =
+        serde_json::from_slice(&output.stdout).context("read what ip address says")?;
+    let addresses = devices.iter().filter_map(|device| device["addr_info"].as_array()).flatten();
+    Ok(addresses.filter_map(|address| address["local"].as_str()?.parse().ok()).collect())
+}

@@ -1,0 +1,78 @@
+//! The ingress rules that take packets from the kernel, and vanish with the daemon.
+//!
+//! They stand in a table with `flags owner`: the kernel removes it with the netlink socket of the
+//! process that made it. That process is an `nft -i` which reads from a pipe of ours. If the
+//! daemon is killed, nft dies with it (PR_SET_PDEATHSIG) or reads the end of its input, and plain
+//! forwarding is back.
+
+use crate::sys::process::dies_with_parent;
+use anyhow::{Context, Result, bail, ensure};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Installed rules; dropping them removes them.
+#[derive(Debug)]
+pub struct Rules {
+    nft: Child,
+    input: Option<ChildStdin>,
+}
+
+/// The table's name.
+pub const TABLE: &str = "lasthop";
+/// How long nft may take to install the rules.
+const INSTALL_MAX: Duration = Duration::from_secs(3);
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+impl Rules {
+    /// Installs `text`, a list of nft commands that makes [`TABLE`], in the calling thread's
+    /// network namespace; returns when the kernel has all of it.
+    ///
+    /// # Errors
+    /// If nft is missing or refuses, or another daemon's table is there.
+    pub fn install(text: &str) -> Result<Self> {
+        ensure!(list()?.is_none(), "the table {TABLE} is there: another daemon runs here");
+        let mut command = Command::new("nft");
+        command.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut nft = dies_with_parent(command.process_group(0)).spawn().context("start nft")?;
+        let input = nft.stdin.take();
+        let mut rules = Rules { nft, input };
+        let input = rules.input.as_mut().context("write to nft")?;
+        input.write_all(text.as_bytes()).context("write the rules to nft")?;
+        input.flush().context("write the rules to nft")?;
+        let chains = text.lines().filter(|line| line.starts_with("add rule")).count();
+        let until = Instant::now() + INSTALL_MAX;
+        loop {
+            let installed = list()?.unwrap_or_default();
+            if installed.lines().filter(|line| line.trim_end().ends_with("drop")).count() >= chains
+            {
+                return Ok(rules);
+            }
+            if let Some(status) = rules.nft.try_wait().context("look after nft")? {
+                bail!("nft -i ended ({status}) before the rules were installed:\n{text}");
+            }
+            ensure!(Instant::now() < until, "nft did not install the rules:\n{text}{installed}");
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+impl Drop for Rules {
+    fn drop(&mut self) {
+        // The end of its input ends nft, and with it the table.
+        drop(self.input.take());
+        let _status = self.nft.wait();
+    }
+}
+
+/// The table as nft lists it; `None` if there is none.
+fn list() -> Result<Option<String>> {
+    let output = Command::new("nft")
+        .args(["list", "table", "netdev", TABLE])
+        .output()
+        .context("run nft list table")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(output.status.success().then_some(text))
+}

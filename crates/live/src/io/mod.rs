@@ -1,0 +1,43 @@
+//! Where a base station's packets come from and go to: packet sockets on real devices
+//! ([`inline`]), or memory with a virtual clock ([`memory`]), in which the whole daemon loop runs
+//! deterministically.
+
+pub mod inline;
+pub mod memory;
+
+use crate::sys::packet_socket::Outgoing;
+use anyhow::Result;
+use bytes::Bytes;
+use sansio::{Instant, Priority, Side};
+use std::io;
+use std::net::IpAddr;
+use wire::ethernet::Mac;
+
+/// Packet input and output of a base station, with its clock. Frames carry the virtio prefix
+/// ([`crate::frame`]).
+pub trait PacketIo {
+    /// Time since the daemon began.
+    fn now(&self) -> Instant;
+
+    /// Appends frames that arrived, in order on each side; a bounded number, so that one call
+    /// never takes long.
+    ///
+    /// # Errors
+    /// If a device is gone.
+    fn receive(&mut self, into: &mut Vec<(Side, Bytes)>) -> Result<()>;
+
+    /// The address of the device by which such packets leave.
+    fn mac(&self, side: Side, priority: Priority) -> Mac;
+
+    /// Puts a frame up for sending; `token` is the caller's name for it.
+    fn queue(&mut self, side: Side, priority: Priority, token: u32, frame: Outgoing);
+
+    /// Hands all frames put up to their devices; appends the tokens of those that were refused.
+    fn flush(&mut self, refused: &mut Vec<u32>);
+
+    /// Has the kernel route a datagram.
+    ///
+    /// # Errors
+    /// If it has no route, or the datagram does not fit the device's MTU.
+    fn route(&mut self, destination: IpAddr, datagram: &[u8]) -> io::Result<()>;
+}

@@ -1,0 +1,336 @@
+//! One run: the radio, the daemon, the transfers; and what came of it.
+
+use super::agent::{Agent, Line};
+use super::network::{self, Names};
+use super::setup::{Amount, Direction, Drill, RunSetup};
+use super::transfer::{self, Passed, Place};
+use super::{Lab, Stopped};
+use crate::radio::replay::{BASE_STATION, FIXED_HOST, MOBILE_HOST, Stream, replay};
+use crate::radio::{Lateness, Radio, Report};
+use crate::sys::Clock;
+use crate::sys::tcp_socket::Options;
+use anyhow::{Context, Result, ensure};
+use sansio::{Host, Instant, StreamId};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr, SocketAddrV4, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{Scope, ScopedJoinHandle};
+use trace::metrics::{Measures, Meter, TransferSpec};
+use trace::{Observer, Role};
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct LabRun {
+    /// When it ended.
+    pub ended_at: Instant,
+    /// What was measured. Timeouts are the kernel's own count.
+    pub measures: Measures,
+    /// The transfers, as their two kernels saw them.
+    pub streams: Vec<StreamResult>,
+    /// How late the radio was.
+    pub lateness: Lateness,
+    /// The daemon's statistics at the end.
+    pub daemon: Option<serde_json::Value>,
+    /// Why the run counts as failed; `None` if it does not.
+    pub failure: Option<String>,
+}
+
+/// One transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamResult {
+    /// Bytes that the sender's kernel took.
+    pub sent_bytes: u64,
+    /// Bytes that the receiver's kernel gave.
+    pub received_bytes: u64,
+    /// True if the received bytes are, by their SHA-256, those that were sent, from the first on.
+    pub intact: bool,
+    /// Segments that the sender's kernel says it sent again.
+    pub retransmissions: u32,
+}
+
+/// How often a running transfer is looked after.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(10);
+
+/// A transfer planned.
+struct Planned {
+    stream: StreamId,
+    sender: Place,
+    receiver: Place,
+    down: bool,
+}
+
+/// What a transfer's threads return.
+struct Threads<'scope> {
+    sender: ScopedJoinHandle<'scope, Result<Passed>>,
+    receiver: ScopedJoinHandle<'scope, Result<Passed>>,
+}
+
+/// How a run came to its end.
+struct Ending {
+    at: Instant,
+    failure: Option<String>,
+}
+
+impl Lab {
+    /// Runs a setup; `observer` is shown the records afterwards, in order of time.
+    ///
+    /// # Errors
+    /// [`Stopped::Interrupted`], or whatever kept the run from beginning. A run that began and went
+    /// wrong is a [`LabRun`] with a [`LabRun::failure`].
+    pub fn run_one<O: Observer>(&mut self, setup: &RunSetup, observer: &mut O) -> Result<LabRun> {
+        let ran = self.run(setup, observer);
+        ran.map_err(|error| super::interrupted_or(&self.signals, error))
+    }
+
+    fn run<O: Observer>(&mut self, setup: &RunSetup, observer: &mut O) -> Result<LabRun> {
+        let names = self.network.names().clone();
+        self.apply_settings(setup)?;
+        let line = Line::default();
+        let mut agent = self.start_agent(setup, &line)?;
+        let mut radio = self.start_radio(setup, &line)?;
+        let plans = plans(setup.direction, &names);
+        let options = options(setup);
+        let mut listeners = Vec::new();
+        for plan in &plans {
+            listeners.push(transfer::listen(&plan.receiver, &options)?);
+        }
+        let size = match setup.amount {
+            Amount::Size(size) => Some(size),
+            Amount::Duration(_) => None,
+        };
+        let stop = AtomicBool::new(false);
+        let (done, all_done) = mpsc::channel();
+        let clock = Clock::starting_now();
+        radio.begin(clock)?;
+        let (ending, passed) = std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (plan, listener) in plans.iter().zip(&listeners) {
+                let done = done.clone();
+                threads.push(start(scope, plan, listener, size, &options, (&stop, done))?);
+            }
+            drop(done);
+            let ending = self.look_after(setup, clock, &all_done, (&mut agent, &line, &radio));
+            stop.store(true, Ordering::Relaxed);
+            let passed: Vec<_> = threads.into_iter().map(join).collect();
+            anyhow::Ok((ending?, passed))
+        })?;
+        let report = radio.finish()?;
+        let daemon = agent.as_ref().map(Agent::statistics).transpose()?;
+        drop(agent);
+        let streams = streams(&plans, &listeners)?;
+        let finished = (ending, passed, report, daemon);
+        Ok(result(setup, &streams, finished, observer))
+    }
+
+    pub(super) fn apply_settings(&self, setup: &RunSetup) -> Result<()> {
+        let names = self.network.names();
+        let switch = |on: bool| if on { "1" } else { "0" };
+        for host in [&names.fixed, &names.mobile] {
+            network::set(host, "net/ipv4/tcp_sack", switch(setup.sack))?;
+            network::set(host, "net/ipv4/tcp_timestamps", switch(setup.timestamps))?;
+            // Kernels before 6.11 (rto_min) and 6.15 (rto_max) have no such settings.
+            let tuned = setup.scheme == RunSetup::PLAIN_TUNED;
+            for (setting, ordinary, value) in TUNED {
+                let changed = network::set(host, setting, if tuned { value } else { ordinary });
+                ensure!(!tuned || changed.is_ok(), "{}: {:#}", setup.scheme, changed.unwrap_err());
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn start_agent(&self, setup: &RunSetup, line: &Line) -> Result<Option<Agent>> {
+        let base = &self.network.names().base;
+        let start = || Agent::start(&self.program, &setup.scheme, base, line);
+        setup.has_daemon().then(start).transpose()
+    }
+
+    pub(super) fn start_radio(&self, setup: &RunSetup, line: &Line) -> Result<Radio> {
+        let air = &self.network.names().air;
+        let line = line.clone();
+        let told = Box::new(move |notice| line.notice(notice));
+        Radio::start(air, self.network.air_devices(), setup.air.clone(), Some(told))
+    }
+
+    /// Waits for the end of the transfers, and does what the drill says on the way.
+    fn look_after(
+        &self,
+        setup: &RunSetup,
+        clock: Clock,
+        all_done: &Receiver<()>,
+        (agent, line, radio): (&mut Option<Agent>, &Line, &Radio),
+    ) -> Result<Ending> {
+        let mut drill: VecDeque<_> = setup.drill.iter().collect();
+        let (limit, sized) = match setup.amount {
+            Amount::Size(_) => (setup.patience, true),
+            Amount::Duration(duration) => (duration, false),
+        };
+        loop {
+            let received = all_done.recv_timeout(LOOK_EVERY);
+            let now = clock.now();
+            let failed = |why: String| Ok(Ending { at: now, failure: Some(why) });
+            if self.signals.caught() {
+                return Err(Stopped::Interrupted.into());
+            }
+            if matches!(received, Err(RecvTimeoutError::Disconnected)) {
+                return Ok(Ending { at: now, failure: None });
+            }
+            if now >= Instant::ZERO + limit {
+                let late = sized.then(|| format!("not complete after {limit}"));
+                return Ok(Ending { at: now, failure: late });
+            }
+            if !radio.is_running() {
+                return failed("the radio stopped".to_owned());
+            }
+            if let Some(why) = agent.as_mut().and_then(Agent::ended) {
+                return failed(why);
+            }
+            while let Some(step) = drill.front().filter(|step| Instant::ZERO + step.at <= now) {
+                match step.what {
+                    Drill::Kill => *agent = None,
+                    Drill::Restart => *agent = self.start_agent(setup, line)?,
+                }
+                drill.pop_front();
+            }
+        }
+    }
+}
+
+/// Setting, the kernel's default, what [`RunSetup::PLAIN_TUNED`] sets.
+const TUNED: [(&str, &str, &str); 2] =
+    [("net/ipv4/tcp_rto_max_ms", "120000", "1000"), ("net/ipv4/tcp_rto_min_us", "200000", "20000")];
+
+fn plans(direction: Direction, names: &Names) -> Vec<Planned> {
+    let fixed = || Place { namespace: names.fixed.clone(), address: network::FIXED_HOST };
+    let mobile = || Place { namespace: names.mobile.clone(), address: network::MOBILE_HOST };
+    let ways: &[bool] = match direction {
+        Direction::Down => &[true],
+        Direction::Up => &[false],
+        Direction::Both => &[true, false],
+    };
+    let plan = |(index, down): (usize, &bool)| {
+        let (sender, receiver) = if *down { (fixed(), mobile()) } else { (mobile(), fixed()) };
+        Planned { stream: StreamId(index as u32), sender, receiver, down: *down }
+    };
+    ways.iter().enumerate().map(plan).collect()
+}
+
+fn options(setup: &RunSetup) -> Options {
+    Options {
+        congestion_control: setup.sender.name(),
+        mss: setup.mss,
+        window_bytes: setup.window_bytes,
+    }
+}
+
+/// Starts both threads of a transfer.
+fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    plan: &'scope Planned,
+    listener: &'scope TcpListener,
+    size: Option<u64>,
+    options: &'scope Options,
+    (stop, done): (&'scope AtomicBool, mpsc::Sender<()>),
+) -> Result<Threads<'scope>> {
+    let to = match listener.local_addr().context("look up a listener's port")? {
+        SocketAddr::V4(address) => address,
+        SocketAddr::V6(address) => SocketAddrV4::new(plan.receiver.address, address.port()),
+    };
+    let receiver = scope.spawn(move || transfer::receive(listener, size, &done, stop));
+    let send = move || transfer::send(&plan.sender, to, (plan.stream, size), options, stop);
+    Ok(Threads { sender: scope.spawn(send), receiver })
+}
+
+fn join(threads: Threads<'_>) -> Result<(Passed, Passed)> {
+    let joined = |thread: ScopedJoinHandle<'_, Result<Passed>>| match thread.join() {
+        Ok(passed) => passed,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
+    let (sent, received) = (joined(threads.sender), joined(threads.receiver));
+    Ok((sent?, received?))
+}
+
+fn streams(plans: &[Planned], listeners: &[TcpListener]) -> Result<Vec<Stream>> {
+    let mut streams = Vec::new();
+    for (plan, listener) in plans.iter().zip(listeners) {
+        let port = listener.local_addr().context("look up a listener's port")?.port();
+        let (sender, receiver) =
+            if plan.down { (FIXED_HOST, MOBILE_HOST) } else { (MOBILE_HOST, FIXED_HOST) };
+        let accepted_at = Host { address: IpAddr::V4(plan.receiver.address), port };
+        streams.push(Stream { stream: plan.stream, sender, receiver, accepted_at });
+    }
+    Ok(streams)
+}
+
+/// The transfers of a setup, for whoever measures or plots its records.
+pub fn transfers(setup: &RunSetup) -> Vec<TransferSpec> {
+    let size = match setup.amount {
+        Amount::Size(size) => Some(size),
+        Amount::Duration(_) => None,
+    };
+    let plans = plans(setup.direction, &Names::new(0));
+    let spec = |plan: &Planned| {
+        let (sender, receiver) =
+            if plan.down { (FIXED_HOST, MOBILE_HOST) } else { (MOBILE_HOST, FIXED_HOST) };
+        let stream = plan.stream;
+        TransferSpec { stream, sender, receiver, base: BASE_STATION, size, messages: None }
+    };
+    plans.iter().map(spec).collect()
+}
+
+/// The machines' roles, by number.
+pub fn roles() -> Vec<Role> {
+    vec![Role::FixedHost, Role::BaseStation, Role::MobileHost]
+}
+
+type Finished = (Ending, Vec<Result<(Passed, Passed)>>, Report, Option<serde_json::Value>);
+
+fn result<O: Observer>(
+    setup: &RunSetup,
+    streams: &[Stream],
+    (ending, passed, report, daemon): Finished,
+    observer: &mut O,
+) -> LabRun {
+    let mut meter = Meter::new(roles(), transfers(setup));
+    replay(&report, streams, &mut (&mut meter, observer));
+    let mut measures = meter.finish(ending.at);
+    let mut failure = ending.failure;
+    let mut results = Vec::new();
+    for (passed, stream) in passed.into_iter().zip(streams) {
+        let (sent, received) = match passed {
+            Ok(passed) => passed,
+            Err(error) => {
+                failure.get_or_insert(format!("{error:#}"));
+                continue;
+            }
+        };
+        measures.timeouts += u64::from(sent.info.timeouts);
+        let whole = sent.bytes == received.bytes;
+        let intact = match whole {
+            true => sent.hash == received.hash,
+            false => transfer::hash_of(stream.stream, received.bytes) == received.hash,
+        };
+        if !intact {
+            failure.get_or_insert("the bytes received are not those sent".to_owned());
+        }
+        results.push(StreamResult {
+            sent_bytes: sent.bytes,
+            received_bytes: received.bytes,
+            intact,
+            retransmissions: sent.info.retransmissions,
+        });
+    }
+    if report.log.cut {
+        failure.get_or_insert("the radio's log was full".to_owned());
+    }
+    let held = daemon.as_ref().and_then(|daemon| daemon["held_bytes_max"].as_u64());
+    measures.base_station_bytes_max = held.unwrap_or(0);
+    LabRun {
+        ended_at: ending.at,
+        measures,
+        streams: results,
+        lateness: report.lateness,
+        daemon,
+        failure,
+    }
+}

@@ -1,0 +1,113 @@
+//! What one run of the lab is. Plain data.
+
+use crate::radio;
+use sansio::Duration;
+
+/// One run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSetup {
+    /// The hops and their seed.
+    pub air: radio::Config,
+    /// The scheme at the base station: one that the daemon knows, [`RunSetup::PLAIN`] or
+    /// [`RunSetup::PLAIN_TUNED`], which need none.
+    pub scheme: String,
+    /// The senders' congestion control.
+    pub sender: Sender,
+    /// True if the hosts use SACK.
+    pub sack: bool,
+    /// True if the hosts use timestamps.
+    pub timestamps: bool,
+    /// Which way the data goes.
+    pub direction: Direction,
+    /// How much of it.
+    pub amount: Amount,
+    /// The largest segment, TCP options counted as payload; `None`: what an MTU of 1500 gives.
+    pub mss: Option<u16>,
+    /// The receive window in bytes; `None`: the kernel's own tuning.
+    pub window_bytes: Option<u32>,
+    /// A transfer of a given size is given up after this time.
+    pub patience: Duration,
+    /// What is done to the daemon on the way, in order of time.
+    pub drill: Vec<DrillStep>,
+}
+
+impl RunSetup {
+    /// Forwarding by the kernel, no daemon.
+    pub const PLAIN: &str = "plain";
+    /// The same, with the two settings that make a Linux sender patient no longer than a second:
+    /// `tcp_rto_max_ms` = 1000, its minimum, and `tcp_rto_min_us` = 20000, at the senders.
+    pub const PLAIN_TUNED: &str = "plain-tuned";
+
+    /// True if a daemon runs.
+    pub fn has_daemon(&self) -> bool {
+        self.scheme != Self::PLAIN && self.scheme != Self::PLAIN_TUNED
+    }
+}
+
+/// A congestion control of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// NewReno (tcp_cong.c).
+    Reno,
+    /// CUBIC, RFC 9438.
+    Cubic,
+    /// BBR version 1.
+    Bbr,
+}
+
+impl Sender {
+    /// All of them.
+    pub const ALL: [Sender; 3] = [Sender::Reno, Sender::Cubic, Sender::Bbr];
+
+    /// The kernel's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sender::Reno => "reno",
+            Sender::Cubic => "cubic",
+            Sender::Bbr => "bbr",
+        }
+    }
+
+    /// The sender of this name.
+    pub fn from_name(name: &str) -> Option<Sender> {
+        Sender::ALL.into_iter().find(|sender| sender.name() == name)
+    }
+}
+
+/// Which way the data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Fixed host to mobile host.
+    Down,
+    /// Mobile host to fixed host.
+    Up,
+    /// A transfer each way, at once.
+    Both,
+}
+
+/// How much is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// This many bytes.
+    Size(u64),
+    /// As much as goes through in this time.
+    Duration(Duration),
+}
+
+/// Something done to the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrillStep {
+    /// When, since the start of the run.
+    pub at: Duration,
+    /// What.
+    pub what: Drill,
+}
+
+/// What can be done to the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drill {
+    /// SIGKILL.
+    Kill,
+    /// A new one.
+    Restart,
+}

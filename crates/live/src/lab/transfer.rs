@@ -1,0 +1,175 @@
+//! Bytes between two kernels: a sender and a receiver, each on a thread in its host's namespace,
+//! each with the hash of every byte that went through it.
+
+use crate::sys::namespace;
+use crate::sys::tcp_socket::{self, Info, Options};
+use anyhow::{Context, Result, bail};
+use sansio::StreamId;
+use sha2::{Digest, Sha256};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// A host's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its address.
+    pub address: Ipv4Addr,
+}
+
+/// What went through one end of a transfer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Bytes.
+    pub bytes: u64,
+    /// Their SHA-256.
+    pub hash: [u8; 32],
+    /// What the kernel says about the sender; nothing at a receiver.
+    pub info: Info,
+}
+
+/// A thread looks this often whether it shall stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Between two looks for a connection.
+const ACCEPT_EVERY: Duration = Duration::from_millis(2);
+/// A connection that is not made in this time never will be.
+const CONNECT_MAX: Duration = Duration::from_secs(60);
+/// Bytes per call.
+const CHUNK: usize = 64 << 10;
+
+/// A listener at a receiver's place.
+///
+/// # Errors
+/// If the socket cannot be had.
+pub fn listen(place: &Place, options: &Options) -> Result<TcpListener> {
+    let address = SocketAddrV4::new(place.address, 0);
+    namespace::within(&place.namespace, || tcp_socket::listen(address, options))
+}
+
+/// Sends `size` bytes of a stream, or as many as go until told to stop.
+///
+/// # Errors
+/// If the connection fails.
+pub fn send(
+    from: &Place,
+    to: SocketAddrV4,
+    (stream, size): (StreamId, Option<u64>),
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<Passed> {
+    namespace::enter(&from.namespace)?;
+    let mut socket = tcp_socket::connect(to, options, CONNECT_MAX)?;
+    tcp_socket::bound_waits(&socket, LOOK_EVERY)?;
+    let mut hash = Sha256::new();
+    let mut sent = 0;
+    let mut chunk = Vec::with_capacity(CHUNK);
+    while size.is_none_or(|size| sent < size) && !stop.load(Ordering::Relaxed) {
+        if chunk.is_empty() {
+            let end = size.unwrap_or(u64::MAX).min(sent + CHUNK as u64);
+            chunk.extend((sent..end).map(|offset| stream.pattern(offset)));
+        }
+        match socket.write(&chunk) {
+            Ok(count) => {
+                hash.update(&chunk[..count]);
+                chunk.drain(..count);
+                sent += count as u64;
+            }
+            Err(error) if is_wait(error.kind()) => {}
+            Err(error) => return Err(error).context("send"),
+        }
+    }
+    if !stop.load(Ordering::Relaxed) {
+        socket.shutdown(Shutdown::Write).context("end the stream")?;
+    }
+    // The receiver says by closing that it has everything.
+    while !stop.load(Ordering::Relaxed) {
+        match socket.read(&mut [0]) {
+            Ok(_) => break,
+            Err(error) if is_wait(error.kind()) => {}
+            Err(error) => return Err(error).context("wait for the receiver"),
+        }
+    }
+    let info = tcp_socket::info(&socket)?;
+    tcp_socket::reset_on_close(&socket)?;
+    Ok(Passed { bytes: sent, hash: hash.finalize().into(), info })
+}
+
+/// Receives until the stream ends, `size` bytes are there, or it is told to stop. Says so by
+/// `done` as soon as it has everything.
+///
+/// # Errors
+/// If the connection fails.
+pub fn receive(
+    listener: &TcpListener,
+    size: Option<u64>,
+    done: &Sender<()>,
+    stop: &AtomicBool,
+) -> Result<Passed> {
+    let Some(mut socket) = accept(listener, stop)? else { return Ok(Passed::default()) };
+    tcp_socket::bound_waits(&socket, LOOK_EVERY)?;
+    let mut hash = Sha256::new();
+    let mut received = 0;
+    let mut chunk = vec![0; CHUNK];
+    while size.is_none_or(|size| received < size) {
+        match socket.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => {
+                hash.update(&chunk[..count]);
+                received += count as u64;
+            }
+            Err(error) if is_wait(error.kind()) => {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            // A sender that is told to stop resets the connection.
+            Err(_) if stop.load(Ordering::Relaxed) => break,
+            Err(error) => return Err(error).context("receive"),
+        }
+    }
+    // Nobody may be listening any more.
+    let _told = done.send(());
+    Ok(Passed { bytes: received, hash: hash.finalize().into(), info: Info::default() })
+}
+
+/// The hash of a stream's first bytes.
+pub fn hash_of(stream: StreamId, bytes: u64) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    let mut chunk = Vec::with_capacity(CHUNK);
+    let mut at = 0;
+    while at < bytes {
+        let end = bytes.min(at + CHUNK as u64);
+        chunk.clear();
+        chunk.extend((at..end).map(|offset| stream.pattern(offset)));
+        hash.update(&chunk);
+        at = end;
+    }
+    hash.finalize().into()
+}
+
+fn accept(listener: &TcpListener, stop: &AtomicBool) -> Result<Option<TcpStream>> {
+    listener.set_nonblocking(true).context("make a listener non-blocking")?;
+    loop {
+        match listener.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(false).context("make a socket blocking")?;
+                return Ok(Some(socket));
+            }
+            Err(error) if is_wait(error.kind()) => {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                std::thread::sleep(ACCEPT_EVERY);
+            }
+            Err(error) => bail!("accept a connection: {error}"),
+        }
+    }
+}
+
+fn is_wait(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}

@@ -1,0 +1,314 @@
+//! Packet sockets, packet(7): whole frames in and out, in batches.
+//!
+//! Bound to ETH_P_ALL they see a frame before the ingress hook, where a rule can then take it away
+//! from the kernel; bound to one protocol they would see it after (measured: the rule would win).
+
+use super::{check, set_buffers, set_option};
+use anyhow::{Context, Result, anyhow};
+use bytes::Bytes;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::io;
+use wire::ethernet::Mac;
+
+/// A network device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its number in this namespace.
+    pub index: u32,
+    /// Its address.
+    pub mac: Mac,
+}
+
+/// What stands before the link-layer header in every frame of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefix {
+    /// Nothing.
+    Nothing,
+    /// The ten bytes of PACKET_VNET_HDR: what is still to be done to the frame, see
+    /// [`crate::frame::Virtio`].
+    Virtio,
+}
+
+/// Whom a socket listens to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// Every frame that arrives.
+    All,
+    /// Nobody: the socket only sends.
+    Nothing,
+}
+
+/// How frames leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// Through the device's queueing discipline, with this SO_PRIORITY.
+    Queued(u32),
+    /// Straight to the device (PACKET_QDISC_BYPASS).
+    Direct,
+}
+
+/// An open packet socket on one device.
+#[derive(Debug)]
+pub struct PacketSocket {
+    fd: OwnedFd,
+    interface: Interface,
+}
+
+/// Frames per system call.
+pub const BATCH: usize = 64;
+/// Room for the largest frame: a super-packet of 65,535 bytes with its link-layer header.
+const FRAME_BYTES_MAX: usize = 66_000;
+/// Room in the socket's own queues, in bytes.
+const QUEUE_BYTES: libc::c_int = 8 << 20;
+
+impl PacketSocket {
+    /// Opens a socket on a device of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// If the device does not exist, or the system refuses a packet socket: CAP_NET_RAW is needed.
+    pub fn open(interface: &str, prefix: Prefix, listen: Listen, leave: Leave) -> Result<Self> {
+        let attempt = || format!("open a packet socket on {interface}");
+        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: no pointers.
+        let fd = check(unsafe { libc::socket(libc::AF_PACKET, flags, 0) }, attempt)?;
+        // SAFETY: `fd` was just made and has no other owner.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let interface = find(interface).with_context(attempt)?;
+        let packet = |option| (libc::SOL_PACKET, option);
+        let one: libc::c_int = 1;
+        set_option(fd.as_fd(), packet(PACKET_IGNORE_OUTGOING), &one).with_context(attempt)?;
+        if prefix == Prefix::Virtio {
+            set_option(fd.as_fd(), packet(libc::PACKET_VNET_HDR), &one).with_context(attempt)?;
+        }
+        match leave {
+            Leave::Direct => {
+                set_option(fd.as_fd(), packet(PACKET_QDISC_BYPASS), &one).with_context(attempt)?;
+            }
+            Leave::Queued(priority) => {
+                set_option(fd.as_fd(), (libc::SOL_SOCKET, libc::SO_PRIORITY), &priority)
+                    .with_context(attempt)?;
+            }
+        }
+        set_buffers(fd.as_fd(), QUEUE_BYTES).with_context(attempt)?;
+        let protocol = match listen {
+            Listen::All => (libc::ETH_P_ALL as u16).to_be(),
+            Listen::Nothing => 0,
+        };
+        let socket = PacketSocket { fd, interface };
+        socket.bind(protocol).with_context(attempt)?;
+        Ok(socket)
+    }
+
+    fn bind(&self, protocol: u16) -> io::Result<()> {
+        // SAFETY: all zero is a valid sockaddr_ll.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = protocol;
+        address.sll_ifindex = self.interface.index as libc::c_int;
+        // SAFETY: the pointer and the length describe `address`, which outlives the call.
+        let result = unsafe {
+            libc::bind(
+                self.fd.as_raw_fd(),
+                std::ptr::from_ref(&address).cast(),
+                size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+            )
+        };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// The device.
+    pub fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    /// Takes the frames that wait, at most [`BATCH`]; returns how many there were.
+    ///
+    /// # Errors
+    /// Whatever recvmmsg(2) says, but for an empty queue.
+    pub fn receive(&self, into: &mut Received) -> io::Result<usize> {
+        into.count = 0;
+        let mut pieces = into.buffers.chunks_exact_mut(FRAME_BYTES_MAX).map(|buffer| libc::iovec {
+            iov_base: buffer.as_mut_ptr().cast(),
+            iov_len: buffer.len(),
+        });
+        let mut pieces: [libc::iovec; BATCH] =
+            std::array::from_fn(|_| pieces.next().expect("there is a buffer for each frame"));
+        // SAFETY: all zero is a valid mmsghdr.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        for (message, piece) in messages.iter_mut().zip(&mut pieces) {
+            message.msg_hdr.msg_iov = piece;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: every message points to one iovec, which describes one buffer; `messages`,
+        // `pieces` and `into` outlive the call and are not otherwise used in it.
+        let count = unsafe {
+            libc::recvmmsg(
+                self.fd.as_raw_fd(),
+                messages.as_mut_ptr(),
+                BATCH as libc::c_uint,
+                libc::MSG_DONTWAIT,
+                std::ptr::null_mut(),
+            )
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
+        }
+        into.count = count as usize;
+        for (length, message) in into.lengths.iter_mut().zip(&messages[..into.count]) {
+            *length = (message.msg_len as usize).min(FRAME_BYTES_MAX);
+        }
+        Ok(into.count)
+    }
+
+    /// Sends frames in order; calls `refused` with the index of each that the device refused.
+    pub fn send(&self, frames: &[Outgoing], mut refused: impl FnMut(usize, io::Error)) {
+        let mut done = 0;
+        while done < frames.len() {
+            let chunk = &frames[done..frames.len().min(done + BATCH)];
+            match self.send_some(chunk) {
+                Ok(0) => refused(done, io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    done += count;
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => refused(done, error),
+            }
+            done += 1;
+        }
+    }
+
+    fn send_some(&self, frames: &[Outgoing]) -> io::Result<usize> {
+        let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let mut pieces = [[nothing; 2]; BATCH];
+        // SAFETY: all zero is a valid mmsghdr.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        for ((message, piece), frame) in messages.iter_mut().zip(&mut pieces).zip(frames) {
+            let head = frame.head.as_bytes();
+            for (piece, bytes) in piece.iter_mut().zip([head, &frame.rest]) {
+                piece.iov_base = bytes.as_ptr().cast_mut().cast();
+                piece.iov_len = bytes.len();
+            }
+            message.msg_hdr.msg_iov = piece.as_mut_ptr();
+            message.msg_hdr.msg_iovlen = piece.len();
+        }
+        // SAFETY: every message points to two iovecs, which describe bytes borrowed from `frames`;
+        // sendmmsg only reads them.
+        let count = unsafe {
+            libc::sendmmsg(
+                self.fd.as_raw_fd(),
+                messages.as_mut_ptr(),
+                frames.len().min(BATCH) as libc::c_uint,
+                libc::MSG_DONTWAIT,
+            )
+        };
+        if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count as usize) }
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Buffers for one batch of arriving frames.
+#[derive(Debug)]
+pub struct Received {
+    buffers: Box<[u8]>,
+    lengths: [usize; BATCH],
+    count: usize,
+}
+
+impl Received {
+    /// Empty buffers.
+    pub fn new() -> Self {
+        let buffers = vec![0; BATCH * FRAME_BYTES_MAX].into_boxed_slice();
+        Received { buffers, lengths: [0; BATCH], count: 0 }
+    }
+
+    /// The frames of the last batch, in order.
+    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+        let buffers = self.buffers.chunks_exact(FRAME_BYTES_MAX).zip(self.lengths);
+        buffers.take(self.count).map(|(buffer, length)| &buffer[..length])
+    }
+}
+
+impl Default for Received {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A frame to send: a head of its own, then bytes that it shares with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// What was rewritten: prefix, link-layer header, IP header.
+    pub head: Head,
+    /// All that follows.
+    pub rest: Bytes,
+}
+
+/// The first bytes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    bytes: [u8; Head::BYTES_MAX],
+    length: u8,
+}
+
+impl Head {
+    /// Room for the virtio prefix, Ethernet and the IP header of either version.
+    pub const BYTES_MAX: usize = 10 + 14 + 40;
+
+    /// No bytes.
+    pub const EMPTY: Head = Head { bytes: [0; Head::BYTES_MAX], length: 0 };
+
+    /// Appends bytes.
+    ///
+    /// # Panics
+    /// If there are more than [`Head::BYTES_MAX`] in all.
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) {
+        let start = usize::from(self.length);
+        self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len() as u8;
+    }
+
+    /// The bytes.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+/// A device of the calling thread's network namespace, by name.
+///
+/// # Errors
+/// If there is no such device.
+pub fn find(name: &str) -> Result<Interface> {
+    let attempt = || format!("look up the device {name}");
+    let text = std::ffi::CString::new(name).with_context(attempt)?;
+    // SAFETY: `text` ends in NUL and outlives the call.
+    let index = unsafe { libc::if_nametoindex(text.as_ptr()) };
+    if index == 0 {
+        return Err(io::Error::last_os_error()).with_context(attempt);
+    }
+    let mut request = super::offload::request(name)?;
+    super::offload::device_ioctl(libc::SIOCGIFHWADDR, &mut request).with_context(attempt)?;
+    // SAFETY: SIOCGIFHWADDR filled in the hardware address.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr };
+    if address.sa_family != libc::ARPHRD_ETHER {
+        return Err(anyhow!("its link type is {}, not Ethernet", address.sa_family))
+            .with_context(attempt);
+    }
+    let octets = address.sa_data.first_chunk::<6>().expect("a hardware address has 14 bytes");
+    Ok(Interface { name: name.to_owned(), index, mac: Mac(octets.map(|octet| octet as u8)) })
+}
+
+/// linux/if_packet.h; not in every libc.
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+/// linux/if_packet.h.
+const PACKET_QDISC_BYPASS: libc::c_int = 20;

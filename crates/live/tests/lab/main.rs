@@ -1,0 +1,38 @@
+//! The lab, really run: kernels in network namespaces, the emulated radio, the daemon.
+//!
+//! Needs root or user namespaces; a machine that has neither fails these tests with the doctor's
+//! message. Run as a program: with `daemon` as first argument it is the daemon, otherwise every
+//! further argument selects the tests whose name contains it.
+
+mod cases;
+mod support;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == "daemon") {
+        return support::daemon(&arguments[1..]);
+    }
+    if let Err(error) = live::lab::prepare() {
+        eprintln!("{error:#}");
+        return ExitCode::FAILURE;
+    }
+    let wanted: Vec<&String> =
+        arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let selected = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(*part));
+    let mut failed = 0;
+    for (name, test) in cases::ALL.iter().filter(|(name, _)| selected(name)) {
+        let begun = std::time::Instant::now();
+        let outcome = std::panic::catch_unwind(test);
+        let seconds = begun.elapsed().as_secs_f64();
+        match outcome {
+            Ok(()) => println!("test {name} ... ok ({seconds:.1} s)"),
+            Err(_) => {
+                println!("test {name} ... FAILED ({seconds:.1} s)");
+                failed += 1;
+            }
+        }
+    }
+    if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

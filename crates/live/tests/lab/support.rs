@@ -1,0 +1,103 @@
+//! What the cases share.
+
+use link::hop;
+use link::preset::Pair;
+use live::daemon::{self, Control, DaemonConfig};
+use live::io::inline::Devices;
+use live::lab::{Amount, Direction, Lab, LabRun, Program, RunSetup, Sender};
+use live::radio;
+use sansio::{BitRate, Duration};
+use schemes::Scheme;
+use std::process::ExitCode;
+
+/// This program as the daemon.
+pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
+    let value = |name: &str| {
+        let place = arguments.iter().position(|argument| argument == name);
+        place.and_then(|place| arguments.get(place + 1)).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    let config = DaemonConfig {
+        devices: Devices {
+            wired: value("--wired"),
+            radio: value("--radio"),
+            radio_high: Some(value("--radio-high")),
+        },
+        mobile: value("--mobile").parse().expect("a prefix"),
+        next_hops: Vec::new(),
+        control: Control::Standard,
+    };
+    assert_eq!(value("--control"), "-", "the lab gives orders on the standard input");
+    let scheme = Scheme::named(&value("--scheme")).expect("a scheme");
+    match daemon::run(&config, scheme) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A lab whose daemon is this program.
+pub(crate) fn lab() -> Lab {
+    let path = std::env::current_exe().expect("the path of this program");
+    Lab::open(0, Program { path, arguments: vec!["daemon".into()] })
+        .unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// 10 Mbit/s and 5 ms, behind 100 Mbit/s and 5 ms; 2 MB down, cubic.
+pub(crate) fn setup(scheme: &str) -> RunSetup {
+    let wired = hop::Config::clean(BitRate::from_mbps(100), Duration::from_millis(5));
+    let radio = hop::Config::clean(BitRate::from_mbps(10), Duration::from_millis(5));
+    RunSetup {
+        air: radio::Config {
+            wired: Pair::symmetric(wired),
+            radio: Pair::symmetric(radio),
+            seed: 1,
+        },
+        scheme: scheme.to_owned(),
+        sender: Sender::Cubic,
+        sack: true,
+        timestamps: true,
+        direction: Direction::Down,
+        amount: Amount::Size(2_000_000),
+        mss: None,
+        window_bytes: None,
+        patience: Duration::from_secs(30),
+        drill: Vec::new(),
+    }
+}
+
+/// Runs it and sees that every byte arrived.
+pub(crate) fn run(lab: &mut Lab, setup: &RunSetup) -> LabRun {
+    let run = lab.run_one(setup, &mut trace::Nothing).unwrap_or_else(|error| panic!("{error:#}"));
+    println!("  {}: {}, {}", setup.scheme, summary(&run), run.lateness);
+    assert_eq!(run.failure, None);
+    for stream in &run.streams {
+        assert!(stream.intact, "{stream:?}");
+        if let Amount::Size(size) = setup.amount {
+            assert_eq!((stream.sent_bytes, stream.received_bytes), (size, size));
+        }
+    }
+    run
+}
+
+fn summary(run: &LabRun) -> String {
+    let transfer = &run.measures.transfers[0];
+    format!(
+        "{:.2} Mbit/s, stall {}, end-to-end {}, local {}, probes {}, lost {}, full {}, timeouts {}",
+        goodput(run) / 1e6,
+        transfer.stall,
+        run.measures.retransmissions_end_to_end,
+        run.measures.retransmissions_local,
+        run.measures.probes,
+        run.measures.lost,
+        run.measures.queue_full,
+        run.measures.timeouts
+    )
+}
+
+/// Payload bits per second of the first transfer.
+pub(crate) fn goodput(run: &LabRun) -> f64 {
+    let transfer = &run.measures.transfers[0];
+    transfer.delivered_bytes as f64 * 8.0 / transfer.last_delivered_at.as_secs_f64()
+}
