@@ -1,6 +1,9 @@
 //! The endpoint's behaviour, seen from outside.
 
+mod drill;
+mod handshake;
 mod ns2;
 mod pair;
 mod properties;
+mod sending;
 mod transfer;

@@ -1,0 +1,370 @@
+//! Drills of the sender: congestion, loss, timers, windows.
+
+use crate::drill::Drill;
+use sansio::{Cause, Duration, EventKind};
+use tcp::config::{IdleRestart, Rto, TimerModel};
+use tcp::{Config, Congestion, Endpoint, State};
+use wire::tcp::Seq;
+
+const RTO: &str = "tcp retransmission";
+const PERSIST: &str = "tcp persist";
+
+/// Segments of 1000 bytes, cwnd of one, exact timers.
+fn plain(congestion: Congestion) -> Config {
+    Config {
+        initial_window_segments: 1,
+        initial_ssthresh_bytes: 64_000,
+        receive_buffer_bytes: 60_000,
+        rto: Rto::RFC_6298,
+        timeouts_max: 6,
+        ..Config::ns2(congestion)
+    }
+}
+
+fn with_window(congestion: Congestion, segments: u32) -> Config {
+    Config { initial_window_segments: segments, ..plain(congestion) }
+}
+
+fn timeouts(kind: &EventKind) -> Option<u32> {
+    match kind {
+        EventKind::Timeout { attempt, .. } => Some(*attempt),
+        _ => None,
+    }
+}
+
+#[test]
+fn ci_tcp_2_two_ticks_fire_by_the_phase_of_the_tick() {
+    for (phase, fires_ms) in [(0, 990), (300, 690), (489, 501)] {
+        let model = TimerModel::Ticks {
+            tick: Duration::from_millis(500),
+            phase: Duration::from_millis(phase),
+        };
+        let rto = Rto { model, ..Rto::bsd(2, Duration::ZERO) };
+        let mut drill = Drill::connected(Config { rto, ..plain(Congestion::Tahoe) });
+        // The handshake took 10 ms; its sample counts as one tick, so settle the estimate first.
+        for byte in 1..40 {
+            drill.write(1);
+            drill.ack(byte + 1);
+        }
+        drill.sent();
+        drill.write(1);
+        drill.sends(&["P. 40:41 ack 1"]);
+        drill.fires(RTO, fires_ms);
+        drill.sends(&["P. 40:41 ack 1"]);
+    }
+}
+
+#[test]
+fn ci_tcp_3_timeouts_come_after_1_2_4_s_and_the_last_one_ends_the_connection() {
+    let mut drill = Drill::connected(plain(Congestion::Tahoe));
+    drill.write(1000);
+    drill.sends(&["P. 1:1001 ack 1"]);
+    for seconds in [1, 2, 4, 8, 16, 32] {
+        drill.fires(RTO, seconds * 1000);
+        drill.sends(&["P. 1:1001 ack 1"]);
+    }
+    assert_eq!(drill.events(timeouts), [1, 2, 3, 4, 5, 6]);
+    drill.fires(RTO, 60_000);
+    drill.sends(&["R. 1001 ack 1"]);
+    assert_eq!(drill.end.state(), State::Closed);
+    assert_eq!(drill.events(|kind| matches!(kind, EventKind::Limit { .. }).then_some(())).len(), 1);
+}
+
+#[test]
+fn ci_tcp_4_a_timeout_leaves_one_segment_and_half_the_window() {
+    let mut drill = Drill::connected(with_window(Congestion::Tahoe, 32));
+    drill.write(64_000);
+    assert_eq!(drill.sent().len(), 32);
+    drill.fires(RTO, 1000);
+    drill.sends(&[". 1:1001 ack 1"]);
+    assert_eq!((drill.end.cwnd(), drill.end.ssthresh()), (1000, 16_000));
+    drill.fires(RTO, 2000);
+    assert_eq!((drill.end.cwnd(), drill.end.ssthresh()), (1000, 2000));
+}
+
+#[test]
+fn ci_tcp_5_slow_start_then_one_segment_per_round_trip() {
+    let mut drill =
+        Drill::connected(Config { initial_ssthresh_bytes: 4000, ..plain(Congestion::Tahoe) });
+    drill.write(60_000);
+    let (mut acked, mut per_round_trip) = (1, Vec::new());
+    for _ in 0..6 {
+        let sent = drill.sent().len();
+        per_round_trip.push(sent);
+        drill.after_ms(50);
+        for _ in 0..sent {
+            acked += 1000;
+            drill.ack(acked);
+        }
+    }
+    assert_eq!(per_round_trip, [1, 2, 4, 4, 5, 6]);
+}
+
+#[test]
+fn ci_tcp_6_base_1_tahoe_resends_at_the_third_dupack_and_slow_starts() {
+    let mut drill = Drill::connected(with_window(Congestion::Tahoe, 8));
+    drill.write(20_000);
+    assert_eq!(drill.sent().len(), 8);
+    drill.acks(1, 2);
+    drill.sends(&[]);
+    drill.ack(1);
+    drill.sends(&[". 1:1001 ack 1"]);
+    assert_eq!((drill.end.cwnd(), drill.end.ssthresh()), (1000, 4000));
+    drill.acks(1, 4);
+    drill.sends(&[]);
+    // Segment 3 was lost too: no timeout is needed, it is sent as ACKs arrive.
+    drill.ack(2001);
+    drill.sends(&[". 2001:3001 ack 1", ". 3001:4001 ack 1"]);
+    assert_eq!(drill.end.statistics().timeouts, 0);
+}
+
+#[test]
+fn base_2_reno_inflates_and_a_new_ack_ends_recovery() {
+    let mut drill = Drill::connected(with_window(Congestion::Reno, 8));
+    drill.write(20_000);
+    drill.sent();
+    drill.acks(1, 3);
+    drill.sends(&[". 1:1001 ack 1"]);
+    assert_eq!((drill.end.cwnd(), drill.end.ssthresh()), (7000, 4000));
+    drill.acks(1, 1);
+    drill.sends(&[]);
+    drill.acks(1, 1);
+    drill.sends(&[". 8001:9001 ack 1"]);
+    drill.acks(1, 2);
+    drill.sends(&[". 9001:10001 ack 1", ". 10001:11001 ack 1"]);
+    drill.ack(8001);
+    assert_eq!(drill.end.cwnd(), 4250, "ssthresh, and opened once");
+    drill.sends(&[". 11001:12001 ack 1"]);
+}
+
+#[test]
+fn base_2_three_losses_in_a_window_cost_one_retransmission_and_a_timeout() {
+    let mut drill = Drill::connected(with_window(Congestion::Reno, 16));
+    drill.write(40_000);
+    drill.sent();
+    // 1, 3 and 5 are lost: thirteen others arrive.
+    drill.acks(1, 13);
+    assert_eq!(drill.end.ssthresh(), 8000);
+    let again = |drill: &mut Drill| {
+        let sent = drill.sent();
+        sent.iter().filter(|packet| packet.cause == Cause::EndToEndRetransmission).count()
+    };
+    assert_eq!(again(&mut drill), 1);
+    drill.acks(2001, 4);
+    assert_eq!(again(&mut drill), 0, "the dupacks are of packets sent before");
+    drill.after_ms(1000);
+    assert_eq!(drill.end.statistics().timeouts, 1);
+    assert_eq!(drill.end.statistics().fast_retransmits, 1);
+    assert_eq!(drill.end.ssthresh(), 4000, "halved twice");
+}
+
+#[test]
+fn base_5_sack_fills_every_hole_within_a_round_trip() {
+    let config = Config { sack: true, ..with_window(Congestion::Sack, 10) };
+    let mut drill = Drill::connected(config);
+    drill.write(10_000);
+    assert_eq!(drill.sent().len(), 10);
+    // 1, 3 and 5 are lost.
+    drill.sack(1, &[(1001, 2001)]);
+    drill.sack(1, &[(3001, 4001), (1001, 2001)]);
+    drill.sends(&[]);
+    drill.sack(1, &[(5001, 6001), (3001, 4001), (1001, 2001)]);
+    drill.sends(&[". 1:1001 ack 1"]);
+    drill.sack(1, &[(5001, 7001), (3001, 4001), (1001, 2001)]);
+    drill.sends(&[]);
+    drill.sack(1, &[(5001, 8001), (3001, 4001), (1001, 2001)]);
+    // Now the hole below 5001 counts as lost as well, and the pipe has room for two.
+    drill.sends(&[". 2001:3001 ack 1", ". 4001:5001 ack 1"]);
+    drill.sack(1, &[(5001, 9001), (3001, 4001), (1001, 2001)]);
+    drill.sack(2001, &[(5001, 10_001), (3001, 4001)]);
+    drill.sack(4001, &[(5001, 10_001)]);
+    drill.ack(10_001);
+    drill.sends(&[]);
+    assert_eq!(drill.end.statistics().timeouts, 0);
+    assert_eq!(drill.end.cwnd(), 5000);
+}
+
+#[test]
+fn base_5_rfc_2018_8_a_timeout_forgets_the_scoreboard() {
+    let config = Config { sack: true, ..with_window(Congestion::Sack, 4) };
+    let mut drill = Drill::connected(config);
+    drill.write(4000);
+    drill.sent();
+    drill.sack(1, &[(1001, 3001)]);
+    drill.fires(RTO, 1000);
+    drill.sends(&[". 1:1001 ack 1"]);
+    drill.ack(1001);
+    drill.sends(&[". 1001:2001 ack 1", ". 2001:3001 ack 1"]);
+}
+
+#[test]
+fn base_5_going_back_skips_what_blocks_after_the_timeout_show() {
+    let config = Config { sack: true, ..with_window(Congestion::Sack, 4) };
+    let mut drill = Drill::connected(config);
+    drill.write(4000);
+    drill.sent();
+    drill.fires(RTO, 1000);
+    drill.sends(&[". 1:1001 ack 1"]);
+    drill.sack(1001, &[(2001, 3001)]);
+    drill.sends(&[". 1001:2001 ack 1", "P. 3001:4001 ack 1"]);
+}
+
+#[test]
+fn rfc_3042_two_dupacks_let_two_new_segments_out() {
+    for (limited_transmit, expected) in
+        [(false, &[][..]), (true, &[". 4001:5001 ack 1", ". 5001:6001 ack 1"])]
+    {
+        let config = Config { limited_transmit, ..with_window(Congestion::Reno, 4) };
+        let mut drill = Drill::connected(config);
+        drill.write(20_000);
+        drill.sent();
+        drill.acks(1, 2);
+        drill.sends(expected);
+    }
+}
+
+#[test]
+fn mod_17_an_ack_of_many_segments_opens_cwnd_by_one() {
+    let mut drill = Drill::connected(with_window(Congestion::Reno, 8));
+    drill.write(40_000);
+    drill.sent();
+    drill.ack(8001);
+    assert_eq!(drill.end.cwnd(), 9000);
+    assert_eq!(drill.sent().len(), 9);
+}
+
+#[test]
+fn mod_18_numbers_wrap_in_the_middle_of_recovery() {
+    let config = with_window(Congestion::Reno, 8);
+    let mut drill = Drill::connected_from(config, Seq(u32::MAX - 3500));
+    drill.write(20_000);
+    assert_eq!(drill.sent().len(), 8);
+    drill.ack(1001);
+    drill.sent();
+    drill.acks(1001, 3);
+    drill.sends(&[". 1001:2001 ack 1"]);
+    drill.ack(10_001);
+    assert_eq!(drill.end.flight(), 4000);
+    assert_eq!(drill.end.statistics().bytes_acknowledged, 10_000);
+}
+
+#[test]
+fn karn_a_segment_sent_twice_gives_no_sample_and_the_timeout_stays_doubled() {
+    let mut drill = Drill::connected(plain(Congestion::Reno));
+    drill.write(3000);
+    drill.sends(&[". 1:1001 ack 1"]);
+    drill.fires(RTO, 1000);
+    drill.sent();
+    drill.after_ms(100);
+    drill.ack(1001);
+    assert_eq!(drill.events(|kind| matches!(kind, EventKind::Rtt { .. }).then_some(())), []);
+    drill.sends(&[". 1001:2001 ack 1", "P. 2001:3001 ack 1"]);
+    drill.fires(RTO, 2000);
+}
+
+#[test]
+fn rfc_7323_an_echo_of_the_retransmission_ends_the_backing_off() {
+    let config = Config { timestamps: true, ..plain(Congestion::Reno) };
+    let mut drill = Drill::connected(config);
+    drill.write(988 * 3);
+    drill.sent();
+    drill.fires(RTO, 1000);
+    let again = drill.sent();
+    let sent = again[0].as_tcp().and_then(|header| header.options.timestamps());
+    drill.echo = sent.expect("timestamps were agreed").value;
+    drill.after_ms(100);
+    drill.ack(989);
+    let samples = drill.events(|kind| match kind {
+        EventKind::Rtt { sample, .. } => Some(sample.as_millis()),
+        _ => None,
+    });
+    assert_eq!(samples, [100]);
+    drill.sent();
+    drill.fires(RTO, 1000);
+}
+
+#[test]
+fn persist_probes_a_closed_window_for_ever_and_the_byte_may_be_taken() {
+    let mut drill = Drill::connected(with_window(Congestion::Reno, 4));
+    drill.window = 2000;
+    drill.ack(1);
+    drill.write(3000);
+    drill.sends(&[". 1:1001 ack 1", ". 1001:2001 ack 1"]);
+    drill.window = 0;
+    drill.ack(2001);
+    for seconds in [5, 5, 5, 8, 16, 32, 60, 60, 60, 60, 60, 60] {
+        drill.fires(PERSIST, seconds * 1000);
+        drill.sends(&[". 2001:2002 ack 1"]);
+        drill.ack(2001);
+    }
+    assert_eq!(drill.end.state(), State::Established);
+    drill.window = 4000;
+    drill.ack(2002);
+    drill.sends(&["P. 2002:3001 ack 1"]);
+}
+
+#[test]
+fn a_lost_window_update_is_found_by_the_next_probe() {
+    let mut drill = Drill::connected(plain(Congestion::Reno));
+    drill.window = 0;
+    drill.ack(1);
+    drill.write(500);
+    drill.sends(&[]);
+    drill.fires(PERSIST, 5000);
+    drill.sends(&[". 1:2 ack 1"]);
+    drill.window = 1000;
+    drill.ack(1);
+    drill.sends(&["P. 1:501 ack 1"]);
+}
+
+#[test]
+fn rfc_9293_3_8_6_2_1_half_of_the_largest_window_is_worth_a_segment_less_waits() {
+    let mut drill = Drill::connected(with_window(Congestion::Reno, 4));
+    drill.window = 300;
+    drill.ack(1);
+    drill.write(3000);
+    drill.sends(&[]);
+    drill.fires(PERSIST, 5000);
+    drill.sends(&[". 1:301 ack 1"]);
+}
+
+#[test]
+fn mod_6_cwnd_restarts_after_idleness_if_so_configured() {
+    for (idle_restart, segments) in [(IdleRestart::Keep, 9), (IdleRestart::InitialWindow, 4)] {
+        let config = Config { idle_restart, ..with_window(Congestion::Reno, 4) };
+        let mut drill = Drill::connected(config);
+        drill.write(9000);
+        for acked in 1..=9 {
+            drill.ack(1 + acked * 1000);
+        }
+        drill.sent();
+        drill.after_ms(1001);
+        drill.write(9000);
+        assert_eq!(drill.sent().len(), segments, "{idle_restart:?}");
+    }
+}
+
+#[test]
+fn segments_carry_their_cause_and_ipv4_identifications_count_up() {
+    let mut drill = Drill::connected(plain(Congestion::Reno));
+    drill.write(1000);
+    drill.after_ms(1000);
+    let sent = drill.sent();
+    assert_eq!(sent[0].cause, Cause::Original);
+    assert_eq!(sent[1].cause, Cause::EndToEndRetransmission);
+    assert_eq!(sent[0].ip.identification + 1, sent[1].ip.identification);
+}
+
+#[test]
+fn a_frozen_timer_has_as_long_to_go_as_it_had() {
+    let mut drill = Drill::connected(plain(Congestion::Reno));
+    drill.write(1000);
+    drill.sent();
+    drill.after_ms(400);
+    let frozen = drill.end.freeze(drill.now);
+    assert_eq!(frozen, drill.end.clone().freeze(drill.now));
+    drill.now += Duration::from_secs(3600);
+    drill.end = Endpoint::restore(frozen, drill.now);
+    drill.fires(RTO, 600);
+    drill.sends(&["P. 1:1001 ack 1"]);
+}
