@@ -1,11 +1,12 @@
 //! The event loop.
 
 use crate::network::{Machine, Network};
+use crate::queue::EventQueue;
 use link::What as Happened;
 use node::Host;
 use sansio::{
     Delivery, DropReason, Engine, Event, Input, Instant, Notice, PacketId, PacketRef, Payload,
-    Priority, Side, Sink, TimerQueue,
+    Priority, Side, Sink,
 };
 use trace::{NodeId, Observer, Record, What};
 
@@ -13,8 +14,8 @@ use trace::{NodeId, Observer, Record, What};
 #[derive(Debug)]
 pub(crate) struct Kernel<O> {
     machines: Vec<Machine>,
-    /// What a machine is due for, as far as it is entered in the queue; never later than true.
-    armed: Vec<Option<Instant>>,
+    /// Each machine's valid entry in the queue: at its deadline or earlier.
+    armed: Vec<Instant>,
     world: World<O>,
 }
 
@@ -22,9 +23,11 @@ pub(crate) struct Kernel<O> {
 #[derive(Debug)]
 struct World<O> {
     network: Network,
-    /// When each hop is entered in the queue.
-    due: Vec<Option<Instant>>,
-    queue: TimerQueue,
+    /// Each hop's valid entry in the queue, at its next event; any other entry of it is stale.
+    due: Vec<Instant>,
+    /// The hop whose event is being handled: its entry is still the first, and is replaced last.
+    current: usize,
+    queue: EventQueue,
     observer: O,
     next_id: PacketId,
     /// Bytes still to be delivered, per stream; and how many streams still miss some.
@@ -46,16 +49,17 @@ impl<O: Observer> Kernel<O> {
     pub(crate) fn new(mut network: Network, missing: Vec<u64>, observer: O) -> Self {
         let machines = core::mem::take(&mut network.machines);
         let world = World {
-            due: vec![None; network.wires.len()],
+            due: vec![NEVER; network.wires.len()],
+            current: usize::MAX,
             network,
-            queue: TimerQueue::new(),
+            queue: EventQueue::new(),
             observer,
             next_id: PacketId::FIRST,
             unfinished: missing.iter().filter(|bytes| **bytes > 0).count(),
             missing,
             events: 0,
         };
-        Kernel { armed: vec![None; machines.len()], machines, world }
+        Kernel { armed: vec![NEVER; machines.len()], machines, world }
     }
 
     /// Starts the hosts, then runs until everything is delivered or time is up; returns when.
@@ -63,15 +67,17 @@ impl<O: Observer> Kernel<O> {
         let mut now = Instant::ZERO;
         self.start();
         while self.world.unfinished > 0 {
-            let Some((slot, at)) = self.world.queue.next().filter(|(_, at)| *at <= until) else {
+            let Some((slot, at)) = self.world.queue.first().filter(|(_, at)| *at <= until) else {
                 return until;
             };
             debug_assert!(at >= now, "time does not run backwards");
             now = at;
-            self.world.events += 1;
             match self.slot(slot) {
-                Slot::Wire(wire) => self.on_wire(wire, now),
-                Slot::Machine(node) => self.on_deadline(node, now),
+                Slot::Wire(wire) if self.world.due[wire] == at => self.on_wire(wire, now),
+                Slot::Machine(node) if self.armed[node.0 as usize] == at => {
+                    self.on_deadline(node, now);
+                }
+                Slot::Wire(_) | Slot::Machine(_) => self.world.queue.remove_first(),
                 Slot::Away(index) => self.on_transition(index, now),
                 Slot::Forgetting(index) => self.on_forget(index, now),
             }
@@ -127,6 +133,8 @@ impl<O: Observer> Kernel<O> {
     /// Something happened on a hop: everything that did so by now.
     #[inline]
     fn on_wire(&mut self, wire: usize, now: Instant) {
+        self.world.events += 1;
+        self.world.current = wire;
         while let Some(outcome) = self.world.network.wires[wire].hop.poll(now) {
             let (from, to) =
                 (self.world.network.wires[wire].from, self.world.network.wires[wire].to);
@@ -154,13 +162,20 @@ impl<O: Observer> Kernel<O> {
                 _ => {}
             }
         }
-        self.world.rearm_wire(wire);
+        self.world.current = usize::MAX;
+        let next = self.world.network.wires[wire].hop.next_event();
+        self.world.due[wire] = next.unwrap_or(NEVER);
+        match next {
+            Some(at) => self.world.queue.replace_first(wire as u32, at),
+            None => self.world.queue.remove_first(),
+        }
     }
 
     fn on_deadline(&mut self, node: NodeId, now: Instant) {
+        self.world.events += 1;
+        self.world.queue.remove_first();
         let index = node.0 as usize;
-        self.armed[index] = None;
-        self.world.queue.clear(self.number(Slot::Machine(node)));
+        self.armed[index] = NEVER;
         let due = self.machines[index].next_deadline().is_some_and(|at| at <= now);
         if due {
             self.handle(node, Input::Timer, now);
@@ -170,6 +185,8 @@ impl<O: Observer> Kernel<O> {
     }
 
     fn on_transition(&mut self, index: usize, now: Instant) {
+        self.world.events += 1;
+        self.world.queue.remove_first();
         let away = &self.world.network.away[index];
         let (base, notified) = (away.base, away.notified);
         let down = away.outages.state(now) == link::outage::State::Down;
@@ -185,13 +202,14 @@ impl<O: Observer> Kernel<O> {
 
     fn plan_transition(&mut self, index: usize, now: Instant) {
         let number = self.number(Slot::Away(index));
-        match self.world.network.away[index].outages.next_transition(now) {
-            Some((at, _)) => self.world.queue.set(number, at),
-            None => self.world.queue.clear(number),
+        if let Some((at, _)) = self.world.network.away[index].outages.next_transition(now) {
+            self.world.queue.add(number, at);
         }
     }
 
     fn on_forget(&mut self, index: usize, now: Instant) {
+        self.world.events += 1;
+        self.world.queue.remove_first();
         let base = self.world.network.forgetting[index].base;
         self.handle(base, Input::Notice(Notice::Forget), now);
         self.plan_forgetting(index, now);
@@ -201,7 +219,7 @@ impl<O: Observer> Kernel<O> {
         let number = self.number(Slot::Forgetting(index));
         let forgetting = &mut self.world.network.forgetting[index];
         let at = now + forgetting.random.exponential_time(forgetting.every);
-        self.world.queue.set(number, at);
+        self.world.queue.add(number, at);
     }
 
     /// Gives a machine one input and sees to its next deadline.
@@ -227,10 +245,10 @@ impl<O: Observer> Kernel<O> {
     fn rearm(&mut self, node: NodeId) {
         let index = node.0 as usize;
         let Some(at) = self.machines[index].next_deadline() else { return };
-        if self.armed[index].is_none_or(|armed| at < armed) {
-            self.armed[index] = Some(at);
+        if at < self.armed[index] {
+            self.armed[index] = at;
             let number = self.number(Slot::Machine(node));
-            self.world.queue.set(number, at);
+            self.world.queue.add(number, at);
         }
     }
 
@@ -284,16 +302,21 @@ impl<O: Observer> World<O> {
     /// Enters a hop's next event where it changed.
     #[inline]
     fn rearm_wire(&mut self, wire: usize) {
-        let next = self.network.wires[wire].hop.next_event();
+        if wire == self.current {
+            return;
+        }
+        let next = self.network.wires[wire].hop.next_event().unwrap_or(NEVER);
         if self.due[wire] != next {
             self.due[wire] = next;
-            match next {
-                Some(at) => self.queue.set(wire as u32, at),
-                None => self.queue.clear(wire as u32),
+            if next != NEVER {
+                self.queue.add(wire as u32, next);
             }
         }
     }
 }
+
+/// No entry; no run lasts 584 years.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 /// Where a machine's outputs go.
 struct Outbox<'a, O> {
