@@ -175,6 +175,36 @@ pub(super) fn statistics(station: &Station<Scheme>, held_bytes_max: u64, now: In
         "held_bytes": station.engine().held_bytes(),
         "held_bytes_max": held_bytes_max,
         "packets": station.counters(),
+        "scheme": of_scheme(station.engine()),
     })
     .to_string()
+}
+
+/// What the scheme itself counts.
+fn of_scheme(scheme: &Scheme) -> serde_json::Value {
+    let Scheme::Snoop(agent) = scheme else { return serde_json::Value::Null };
+    let counted = agent.statistics();
+    serde_json::json!({
+        "flows": agent.flows(),
+        "flows_created": counted.flows_created,
+        "flows_left_alone": counted.flows_left_alone,
+        "flows_refused": counted.flows_refused,
+        "cached": counted.cached,
+        "uncached": counted.uncached,
+        "sender_retransmissions": counted.sender_retransmissions,
+        "agent_acks": counted.agent_acks,
+        "dupacks_suppressed": counted.dupacks_suppressed,
+        "dupacks_forwarded": counted.dupacks_forwarded,
+        "spurious_acks": counted.spurious_acks,
+        "retransmissions": counted.retransmissions,
+        "retransmitted_bytes": counted.retransmitted_bytes,
+        "timer_retransmissions": counted.timer_retransmissions,
+        "restart_retransmissions": counted.restart_retransmissions,
+        "unneeded_retransmissions": counted.unneeded_retransmissions,
+        "retransmissions_refused": counted.retransmissions_refused,
+        "probes": counted.probes,
+        "probe_bytes": counted.probe_bytes,
+        "sack_hidden": counted.sack_hidden,
+        "queue_drops_seen": counted.queue_drops_seen,
+    })
 }

@@ -34,6 +34,7 @@ use sansio::Side;
 use schemes::Scheme;
 use selection::Selection;
 use station::Departures;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 use std::process::Command;
 use wire::ethernet::Mac;
@@ -87,7 +88,7 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
     let departures =
         if scheme.wants_departures() { Departures::Reported } else { Departures::Silent };
     let neighbours = Neighbours::configured(config.next_hops.iter().copied());
-    let mut station = Station::new(scheme, departures, selection, neighbours);
+    let mut station = Station::new(keyed(scheme), departures, selection, neighbours);
     let mut held_bytes_max = 0;
     while !signals.caught() {
         station.turn(&mut io)?;
@@ -108,6 +109,19 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The scheme with a random key for its table of flows, so that nobody outside can choose
+/// four-tuples that collide in it.
+fn keyed(scheme: Scheme) -> Scheme {
+    let key = RandomState::new().build_hasher().finish();
+    match scheme {
+        Scheme::Snoop(agent) => {
+            let config = agent.config().clone();
+            Scheme::Snoop(Box::new(schemes::snoop::Agent::with_key(config, key)))
+        }
+        other => other,
+    }
 }
 
 /// The addresses of all devices of this network namespace.

@@ -5,12 +5,13 @@
 //! daemon is killed, nft dies with it (PR_SET_PDEATHSIG) or reads the end of its input, and plain
 //! forwarding is back.
 
+use crate::sys::Clock;
 use crate::sys::process::dies_with_parent;
 use anyhow::{Context, Result, bail, ensure};
+use sansio::{Duration, Instant};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// Installed rules; dropping them removes them.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub const TABLE: &str = "lasthop";
 /// How long nft may take to install the rules.
 const INSTALL_MAX: Duration = Duration::from_secs(3);
 /// Between two looks.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(5);
 
 impl Rules {
     /// Installs `text`, a list of nft commands that makes [`TABLE`], in the calling thread's
@@ -43,7 +44,7 @@ impl Rules {
         input.write_all(text.as_bytes()).context("write the rules to nft")?;
         input.flush().context("write the rules to nft")?;
         let chains = text.lines().filter(|line| line.starts_with("add rule")).count();
-        let until = Instant::now() + INSTALL_MAX;
+        let clock = Clock::starting_now();
         loop {
             let installed = list()?.unwrap_or_default();
             if installed.lines().filter(|line| line.trim_end().ends_with("drop")).count() >= chains
@@ -53,7 +54,8 @@ impl Rules {
             if let Some(status) = rules.nft.try_wait().context("look after nft")? {
                 bail!("nft -i ended ({status}) before the rules were installed:\n{text}");
             }
-            ensure!(Instant::now() < until, "nft did not install the rules:\n{text}{installed}");
+            let in_time = clock.now() < Instant::ZERO + INSTALL_MAX;
+            ensure!(in_time, "nft did not install the rules:\n{text}{installed}");
             std::thread::sleep(LOOK_EVERY);
         }
     }

@@ -11,12 +11,12 @@ use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Between two looks at the program.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long it may take to end after SIGTERM.
-const FAREWELL_MAX: Duration = Duration::from_secs(2);
+/// Looks after SIGTERM until SIGKILL: 2 s.
+const FAREWELL_LOOKS: u32 = 100;
 
 impl Lab {
     /// Runs a program at the mobile host while the network does what `setup` says, but for its
@@ -84,8 +84,10 @@ impl Drop for Running {
         if let Some(process) = Pid::from_raw(self.0.id() as i32) {
             let _asked = kill_process(process, Signal::TERM);
         }
-        let until = Instant::now() + FAREWELL_MAX;
-        while Instant::now() < until && matches!(self.0.try_wait(), Ok(None)) {
+        for _ in 0..FAREWELL_LOOKS {
+            if !matches!(self.0.try_wait(), Ok(None)) {
+                return;
+            }
             std::thread::sleep(LOOK_EVERY);
         }
         let _killed = self.0.kill();

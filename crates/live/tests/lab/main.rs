@@ -23,9 +23,9 @@ fn main() -> ExitCode {
     let selected = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(*part));
     let mut failed = 0;
     for (name, test) in cases::ALL.iter().filter(|(name, _)| selected(name)) {
-        let begun = std::time::Instant::now();
+        let clock = live::sys::Clock::starting_now();
         let outcome = std::panic::catch_unwind(test);
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = clock.now().as_secs_f64();
         match outcome {
             Ok(()) => println!("test {name} ... ok ({seconds:.1} s)"),
             Err(_) => {
