@@ -262,7 +262,7 @@ fn on_new_ack(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, n
     if let Some(end) = flow.episode_end {
         if ack.at_or_after(end) || flow.cache.is_empty() {
             flow.episode_end = None;
-            flow.timers.stop(Timer::RoundTrip as usize);
+            flow.timers.stop(Timer::RoundTrip);
         } else {
             arm_round_trip(flow, context.config, now);
         }

@@ -81,7 +81,7 @@ fn stand_aside(flow: &mut Flow, reason: Reason, context: &mut Context<'_, impl S
     flow.episode_end = None;
     flow.phase = super::restart::Phase::Steady;
     for timer in [Timer::RoundTrip, Timer::Persist, Timer::Restart, Timer::Reordering] {
-        flow.timers.stop(timer as usize);
+        flow.timers.stop(timer);
     }
     context.shared.statistics.flows_left_alone += 1;
     let key = flow.key;

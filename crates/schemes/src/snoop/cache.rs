@@ -119,6 +119,18 @@ impl Cache {
         self.entries.get(index).filter(|entry| entry.start.at_or_before(seq)).map(|_| index)
     }
 
+    /// Index of the entry that starts at `start`, if it is the one of `sent_order` in a cache that
+    /// was filled in order; otherwise as [`Cache::first_ending_after`].
+    #[inline]
+    pub(super) fn first_departing(&self, start: Seq, sent_order: u32) -> usize {
+        let Some(front) = self.entries.front() else { return 0 };
+        let guess = sent_order.wrapping_sub(front.sent_order) as usize;
+        match self.entries.get(guess) {
+            Some(entry) if entry.start == start => guess,
+            _ => self.first_ending_after(start),
+        }
+    }
+
     /// True if every byte from `start` up to `end` is cached.
     pub(super) fn covers(&self, start: Seq, end: Seq) -> bool {
         let mut at = start;

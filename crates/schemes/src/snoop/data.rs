@@ -258,9 +258,9 @@ fn keep(
         // What it displaced, or the first segments of a super-packet, may be acknowledged.
         while flow.cache.pop_acknowledged(ack).is_some() {}
     }
-    if !flow.timers.is_armed(Timer::Persist as usize) {
+    if !flow.timers.is_armed(Timer::Persist) {
         let at = now + restart::patience(flow, context.config);
-        flow.timers.set(Timer::Persist as usize, at);
+        flow.timers.set(Timer::Persist, at);
     }
 }
 

@@ -10,7 +10,8 @@ use super::config::Config;
 use super::restart::Phase;
 use super::rtt::RoundTrip;
 use super::sack::Evidence;
-use sansio::{Duration, FlowKey, Instant, TimerTable};
+use super::timers::Timers;
+use sansio::{Duration, FlowKey, Instant};
 use wire::tcp::{Flags, Header, Seq};
 
 /// One direction of one connection.
@@ -67,7 +68,7 @@ pub(super) struct Flow {
     /// Why the agent leaves the flow alone, if it does.
     pub(super) aside: Option<Reason>,
     /// The flow's timers, by `Timer`.
-    pub(super) timers: TimerTable<{ super::timers::COUNT }>,
+    pub(super) timers: Timers,
     /// The deadline for which the agent's queue holds the flow.
     pub(super) queued_deadline: Option<Instant>,
     /// The cache's bytes in the agent's total.
@@ -148,7 +149,7 @@ impl Flow {
             budget_bytes: u64::from(config.bounds.retransmission_floor_bytes),
             agent_acks: RatePerSecond::default(),
             aside: None,
-            timers: TimerTable::new(),
+            timers: Timers::new(),
             queued_deadline: None,
             accounted_bytes: 0,
         }
@@ -235,5 +236,43 @@ impl RatePerSecond {
         }
         self.count += 1;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_flow_takes_less_than_a_kilobyte() {
+        // The slab's slot, the look-up's entry with its spare room, the place in the timer queue.
+        let look_up = 2 * (size_of::<(FlowKey, u32)>() + 1);
+        let timers = 2 * size_of::<u128>() + size_of::<u32>();
+        let bytes = size_of::<Option<Flow>>() + look_up + timers;
+        assert!(bytes <= 1024, "{bytes} bytes");
+        assert!(size_of::<Flow>() <= 576, "{} bytes", size_of::<Flow>());
+    }
+
+    #[test]
+    fn a_rate_admits_its_limit_per_second_and_no_more() {
+        let mut rate = RatePerSecond::default();
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let admitted = (0..2_000).filter(|millis| rate.admit(3, at(*millis))).count();
+        assert_eq!(admitted, 6);
+        assert!(!RatePerSecond::default().admit(0, at(0)));
+    }
+
+    #[test]
+    fn the_wired_round_trip_follows_short_samples_faster_than_long_ones() {
+        let mut wired = WiredRoundTrip::default();
+        let mut now = Instant::ZERO;
+        let mut sample = |millis: u64| {
+            wired.on_ack_passed(Some(7), now);
+            wired.on_data(Some(6), now);
+            now += Duration::from_millis(millis);
+            wired.on_data(Some(7), now);
+            wired.smoothed().map(|smoothed| smoothed.as_millis())
+        };
+        assert_eq!([sample(100), sample(900), sample(50)], [Some(100), Some(150), Some(100)]);
     }
 }

@@ -53,6 +53,8 @@ pub struct Agent {
     /// Where the search for a flow that yields goes on.
     hand: usize,
     timers: TimerQueue,
+    /// The flow of the last packet: often that of the next one, too.
+    recent: u32,
     shared: Shared,
 }
 
@@ -102,6 +104,7 @@ impl Agent {
             free: Vec::new(),
             hand: 0,
             timers: TimerQueue::new(),
+            recent: 0,
             shared: Shared {
                 statistics: Statistics::default(),
                 held_bytes: 0,
@@ -150,7 +153,7 @@ impl Agent {
         if range.0 == range.1 {
             return sink.send(Side::RADIO, Priority::Normal, packet);
         }
-        let slot = match self.index.get(&key) {
+        let slot = match self.slot_of(&key) {
             Some(slot) => slot,
             None if packet.payload.is_empty() => {
                 return sink.send(Side::RADIO, Priority::Normal, packet);
@@ -166,7 +169,7 @@ impl Agent {
                 let accounted_bytes = flow.accounted_bytes;
                 *flow = Flow::new(key, range.0, context.config, now);
                 flow.accounted_bytes = accounted_bytes;
-                flow.timers.set(Timer::Idle as usize, now + context.config.flow_idle);
+                flow.timers.set(Timer::Idle, now + context.config.flow_idle);
             }
             data::snoop_data(flow, packet, range, context, now);
             Fate::Keep
@@ -184,7 +187,7 @@ impl Agent {
             self.forget(&key);
             return sink.send(Side::WIRED, Priority::Normal, packet);
         }
-        let slot = self.index.get(&key).filter(|_| tcp.flags.contains(Flags::ACK));
+        let slot = self.slot_of(&key).filter(|_| tcp.flags.contains(Flags::ACK));
         let Some(slot) = slot else { return sink.send(Side::WIRED, Priority::Normal, packet) };
         let ack = tcp.ack;
         self.with_flow(slot, sink, |flow, context| {
@@ -209,7 +212,7 @@ impl Agent {
         if range.0 == range.1 {
             return;
         }
-        let Some(slot) = self.index.get(&key) else { return };
+        let Some(slot) = self.slot_of(&key) else { return };
         self.with_flow(slot, sink, |flow, context| {
             resend::on_departure(flow, packet, range, context, now);
             Fate::Keep
@@ -244,6 +247,19 @@ impl Agent {
         }
     }
 
+    /// The slot of a flow.
+    #[inline]
+    fn slot_of(&mut self, key: &FlowKey) -> Option<u32> {
+        if let Some(Some(flow)) = self.flows.get(self.recent as usize)
+            && flow.key == *key
+        {
+            return Some(self.recent);
+        }
+        let slot = self.index.get(key)?;
+        self.recent = slot;
+        Some(slot)
+    }
+
     /// Lets `act` have a flow, then brings its place in the timer queue and the total of cached
     /// bytes up to date.
     #[inline]
@@ -263,6 +279,9 @@ impl Agent {
         if fate == Fate::Forget {
             let key = flow.key;
             return self.forget(&key);
+        }
+        if !flow.timers.take_touched() {
+            return;
         }
         let deadline = flow.timers.next().map(|(_, at)| at);
         if deadline != flow.queued_deadline {
@@ -289,7 +308,7 @@ impl Agent {
             return None;
         }
         let mut flow = Flow::new(key, start, &self.config, now);
-        flow.timers.set(Timer::Idle as usize, now + self.config.flow_idle);
+        flow.timers.set(Timer::Idle, now + self.config.flow_idle);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
             self.flows.len() as u32 - 1

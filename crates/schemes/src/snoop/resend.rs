@@ -125,7 +125,7 @@ pub(super) fn on_departure(
     let before = flow.departures;
     flow.departures = before.wrapping_add(packet.segments());
     let mut last_order = None;
-    let mut index = flow.cache.first_ending_after(start);
+    let mut index = flow.cache.first_departing(start, flow.next_departure);
     let mut segment = 0;
     while let Some(entry) = flow.cache.get_mut(index)
         && entry.start.before(end)

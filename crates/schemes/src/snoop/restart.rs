@@ -97,7 +97,7 @@ pub(super) fn sample(flow: &mut Flow, departed_at: Instant, now: Instant) {
 pub(super) fn on_silence(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     flow.phase = Phase::Probing { waiting_since: None };
     for timer in [Timer::RoundTrip, Timer::Reordering, Timer::Persist] {
-        flow.timers.stop(timer as usize);
+        flow.timers.stop(timer);
     }
     on_timer(flow, context, now);
 }
@@ -118,7 +118,7 @@ pub(super) fn on_timer(flow: &mut Flow, context: &mut Context<'_, impl Sink>, no
                 Radio::Up => config.interval,
             };
             let at = (now + interval).max(context.shared.air.admits_at());
-            flow.timers.set(Timer::Restart as usize, at);
+            flow.timers.set(Timer::Restart, at);
         }
         Phase::Waiting { lost_before } => {
             let Some(lowest) = flow.lowest_missing() else { return };
@@ -195,10 +195,10 @@ pub(super) fn on_link_back(
     now: Instant,
 ) {
     let Restart::Probe(config) = context.config.restart else { return };
-    flow.timers.stop(Timer::Restart as usize);
+    flow.timers.stop(Timer::Restart);
     flow.phase = Phase::Steady;
     flow.withheld_since = None;
-    flow.timers.set(Timer::Persist as usize, now + patience(flow, context.config));
+    flow.timers.set(Timer::Persist, now + patience(flow, context.config));
     let Some(lowest) = flow.lowest_missing().filter(|_| !flow.cache.is_empty()) else { return };
     let wired = flow.wired.smoothed();
     let flush = wired.is_some_and(|wired| wired >= config.flush_from_wired_rtt);
@@ -210,7 +210,7 @@ pub(super) fn on_link_back(
         flow.phase = Phase::Waiting { lost_before };
         // One more round trip over the last hop if only a notice says that the link is back.
         let wait = flow.round_trip.smoothed() * 2 + wired.unwrap_or(Duration::ZERO);
-        flow.timers.set(Timer::Restart as usize, now + wait.max(SENDER_MOVES_WITHIN));
+        flow.timers.set(Timer::Restart, now + wait.max(SENDER_MOVES_WITHIN));
     }
 }
 
@@ -219,7 +219,7 @@ pub(super) fn on_link_back(
 pub(super) fn on_sender(flow: &mut Flow) {
     if matches!(flow.phase, Phase::Waiting { .. } | Phase::Ramping { .. }) {
         flow.phase = Phase::Steady;
-        flow.timers.stop(Timer::Restart as usize);
+        flow.timers.stop(Timer::Restart);
     }
 }
 
@@ -260,13 +260,13 @@ fn resend_lost(
 /// A notice says that the link is gone: nothing is sent any more but a slow probe.
 pub(super) fn on_link_down(flow: &mut Flow, config: &Config, now: Instant) {
     for timer in [Timer::RoundTrip, Timer::Reordering, Timer::Restart] {
-        flow.timers.stop(timer as usize);
+        flow.timers.stop(timer);
     }
     if let Restart::Probe(probe) = config.restart
         && !flow.cache.is_empty()
     {
         flow.phase = Phase::Probing { waiting_since: None };
-        flow.timers.set(Timer::Restart as usize, now + probe.interval_while_down);
+        flow.timers.set(Timer::Restart, now + probe.interval_while_down);
     }
 }
 
@@ -275,6 +275,6 @@ pub(super) fn on_link_up(flow: &mut Flow, context: &mut Context<'_, impl Sink>, 
     if flow.cache.is_empty() {
         return;
     }
-    flow.timers.set(Timer::Persist as usize, now + patience(flow, context.config));
+    flow.timers.set(Timer::Persist, now + patience(flow, context.config));
     on_link_back(flow, now, context, now);
 }

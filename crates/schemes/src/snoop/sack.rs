@@ -329,8 +329,8 @@ pub(super) fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>
         sent = true;
     }
     match again_at {
-        Some(at) => flow.timers.set(Timer::Reordering as usize, at),
-        None => flow.timers.stop(Timer::Reordering as usize),
+        Some(at) => flow.timers.set(Timer::Reordering, at),
+        None => flow.timers.stop(Timer::Reordering),
     }
     if sent {
         flow.episode_end = Some(flow.last_seen);

@@ -8,7 +8,7 @@ use super::config::{Config, Repair, Restart};
 use super::flow::Flow;
 use super::resend::{Occasion, resend};
 use super::{Context, Fate, Radio, restart, rule, sack};
-use sansio::{Duration, Instant, Sink};
+use sansio::{Duration, Instant, Sink, TimerTable};
 
 /// When each fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +28,58 @@ pub(super) enum Timer {
 }
 
 /// Number of timers.
-pub(super) const COUNT: usize = 5;
+const COUNT: usize = 5;
 
 /// By index: the name in a `Deadline`.
 pub(super) const NAMES: [&str; COUNT] =
     ["snoop round trip", "snoop persist", "snoop restart", "snoop reordering", "snoop idle"];
+
+/// The timers of one flow, and whether one was touched since the agent last looked.
+#[derive(Clone, Debug)]
+pub(super) struct Timers {
+    table: TimerTable<COUNT>,
+    touched: bool,
+}
+
+impl Timers {
+    pub(super) fn new() -> Self {
+        Timers { table: TimerTable::new(), touched: false }
+    }
+
+    /// Arms or re-arms a timer.
+    pub(super) fn set(&mut self, timer: Timer, at: Instant) {
+        self.table.set(timer as usize, at);
+        self.touched = true;
+    }
+
+    /// Disarms a timer.
+    pub(super) fn stop(&mut self, timer: Timer) {
+        self.table.stop(timer as usize);
+        self.touched = true;
+    }
+
+    #[inline]
+    pub(super) fn is_armed(&self, timer: Timer) -> bool {
+        self.table.is_armed(timer as usize)
+    }
+
+    /// The earliest timer: its index and when.
+    #[inline]
+    pub(super) fn next(&self) -> Option<(usize, Instant)> {
+        self.table.next()
+    }
+
+    /// True if a timer was touched since the last call.
+    #[inline]
+    pub(super) fn take_touched(&mut self) -> bool {
+        core::mem::take(&mut self.touched)
+    }
+
+    fn pop_due(&mut self, now: Instant) -> Option<usize> {
+        self.touched = true;
+        self.table.pop_due(now)
+    }
+}
 
 /// Time to wait for an ACK before a local retransmission is repeated.
 pub(super) fn round_trip_timeout(flow: &Flow, config: &Config) -> Duration {
@@ -45,7 +92,7 @@ pub(super) fn round_trip_timeout(flow: &Flow, config: &Config) -> Duration {
 /// Starts the round-trip timer anew.
 pub(super) fn arm_round_trip(flow: &mut Flow, config: &Config, now: Instant) {
     let at = now + round_trip_timeout(flow, config);
-    flow.timers.set(Timer::RoundTrip as usize, at);
+    flow.timers.set(Timer::RoundTrip, at);
 }
 
 /// Lets every timer of the flow fire that is due.
@@ -61,7 +108,7 @@ pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: I
                 if at <= now {
                     return Fate::Forget;
                 }
-                flow.timers.set(Timer::Idle as usize, at);
+                flow.timers.set(Timer::Idle, at);
             }
         }
     }
@@ -105,10 +152,10 @@ fn on_persist(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instan
     let patience = restart::patience(flow, context.config);
     let due = restart::silent_since(flow, context.config, now) + patience;
     if due > now {
-        flow.timers.set(Timer::Persist as usize, due);
+        flow.timers.set(Timer::Persist, due);
         return;
     }
-    flow.timers.set(Timer::Persist as usize, now + patience);
+    flow.timers.set(Timer::Persist, now + patience);
     if context.shared.radio == Radio::Down {
         return;
     }
