@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Everything that has to pass. Says what is missing and how to get it; skips nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+missing=()
+for need in ip:iproute2 nft:nftables tcpdump:tcpdump node:nodejs npm:npm chromium:chromium; do
+  command -v "${need%%:*}" >/dev/null || missing+=("${need##*:}")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "missing: ${missing[*]}; installing: apt-get install -y ${missing[*]}" >&2
+  if ! { as_root apt-get update -qq && as_root apt-get install -y -qq "${missing[@]}" >/dev/null; }; then
+    echo "could not install them; run: sudo apt-get install -y ${missing[*]}" >&2
+    exit 3
+  fi
+fi
+
+step() { printf '\n== %s\n' "$*"; "$@"; }
+
+step cargo fmt --check
+step cargo clippy --locked --workspace --all-targets -- -D warnings
+step cargo test --locked --workspace
+step env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace
+step cargo build --release --locked -p lasthop-cli
+step bash tests/program.sh target/release/lasthop
+step bash web/check.sh
