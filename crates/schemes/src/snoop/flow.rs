@@ -104,7 +104,7 @@ pub(super) enum Timed {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WiredRoundTrip {
     awaited: Option<(u32, Instant)>,
-    smoothed: Option<Duration>,
+    shortest: Option<Duration>,
 }
 
 /// A count that starts again each second.
@@ -211,17 +211,16 @@ impl WiredRoundTrip {
         }
         let sample = now.since(passed_at);
         self.awaited = None;
-        self.smoothed = Some(match self.smoothed {
-            // A sender that had nothing to send answers late: short samples tell more.
-            Some(old) if sample > old => old - old / 16 + sample / 16,
-            Some(old) => old / 2 + sample / 2,
-            None => sample,
+        self.shortest = Some(match self.shortest {
+            // A sender that had nothing to send answers late: the short samples tell.
+            Some(old) if sample > old => old + (sample.min(old * 2) - old) / 64,
+            _ => sample,
         });
     }
 
-    /// The smoothed time, if the connection uses timestamps and there was a sample.
-    pub(super) fn smoothed(&self) -> Option<Duration> {
-        self.smoothed
+    /// The shortest time, slowly rising, if the connection uses timestamps and there was a sample.
+    pub(super) fn shortest(&self) -> Option<Duration> {
+        self.shortest
     }
 }
 
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wired_round_trip_follows_short_samples_faster_than_long_ones() {
+    fn the_wired_round_trip_follows_short_samples_at_once_and_long_ones_slowly() {
         let mut wired = WiredRoundTrip::default();
         let mut now = Instant::ZERO;
         let mut sample = |millis: u64| {
@@ -271,8 +270,8 @@ mod tests {
             wired.on_data(Some(6), now);
             now += Duration::from_millis(millis);
             wired.on_data(Some(7), now);
-            wired.smoothed().map(|smoothed| smoothed.as_millis())
+            wired.shortest().map(|shortest| shortest.as_millis())
         };
-        assert_eq!([sample(100), sample(900), sample(50)], [Some(100), Some(150), Some(100)]);
+        assert_eq!([sample(640), sample(9_000), sample(50)], [Some(640), Some(650), Some(50)]);
     }
 }

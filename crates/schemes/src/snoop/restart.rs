@@ -51,6 +51,13 @@ pub(super) enum Phase {
     },
 }
 
+/// How sure it is that what departed during the silence is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    Certain,
+    Likely,
+}
+
 impl Phase {
     pub(super) fn is_probing(self) -> bool {
         matches!(self, Phase::Probing { .. })
@@ -121,11 +128,14 @@ pub(super) fn on_timer(flow: &mut Flow, context: &mut Context<'_, impl Sink>, no
             flow.timers.set(Timer::Restart, at);
         }
         Phase::Waiting { lost_before } => {
+            flow.phase = Phase::Steady;
             let Some(lowest) = flow.lowest_missing() else { return };
             rule(context.sink, flow.key, None, ("RESTART", "the sender is silent: ramp", 2));
             let delivered = flow.evidence.delivered();
             let next = resend_lost(flow, (lowest, 2), lost_before, (context, now));
-            flow.phase = Phase::Ramping { lost_before, next, delivered };
+            if next.before(flow.last_seen) {
+                flow.phase = Phase::Ramping { lost_before, next, delivered };
+            }
         }
     }
 }
@@ -169,7 +179,13 @@ pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Si
         Phase::Probing { .. } => {
             // What departed within the last round trip may yet be answered.
             let lost_before = now - flow.round_trip.shortest();
-            on_link_back(flow, lost_before, context, now);
+            // An ACK that ends within a segment acknowledges a probe: the segment is lost, and what
+            // departed after it, too. Any other may be late, after a pause without any loss.
+            let probe_answered = flow
+                .last_ack
+                .is_some_and(|ack| flow.cache.front().is_some_and(|entry| entry.start.before(ack)));
+            let proof = if probe_answered { Proof::Certain } else { Proof::Likely };
+            on_link_back(flow, (proof, lost_before), context, now);
         }
         Phase::Ramping { lost_before, next, delivered } => {
             let now_delivered = flow.evidence.delivered();
@@ -188,9 +204,9 @@ pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Si
 }
 
 /// The link is back, by an answer or by a notice: the lowest segment at once, the rest by rule.
-pub(super) fn on_link_back(
+fn on_link_back(
     flow: &mut Flow,
-    lost_before: Instant,
+    (proof, lost_before): (Proof, Instant),
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) {
@@ -200,8 +216,9 @@ pub(super) fn on_link_back(
     flow.withheld_since = None;
     flow.timers.set(Timer::Persist, now + patience(flow, context.config));
     let Some(lowest) = flow.lowest_missing().filter(|_| !flow.cache.is_empty()) else { return };
-    let wired = flow.wired.smoothed();
-    let flush = wired.is_some_and(|wired| wired >= config.flush_from_wired_rtt);
+    let wired = flow.wired.shortest();
+    let long = wired.is_some_and(|wired| wired >= config.flush_from_wired_rtt);
+    let flush = long && proof == Proof::Certain;
     let count = if flush { u32::MAX } else { 1 };
     let did = if flush { "link is back: flush" } else { "link is back: lowest segment" };
     rule(context.sink, flow.key, None, ("RESTART", did, lowest.0.into()));
@@ -276,5 +293,5 @@ pub(super) fn on_link_up(flow: &mut Flow, context: &mut Context<'_, impl Sink>, 
         return;
     }
     flow.timers.set(Timer::Persist, now + patience(flow, context.config));
-    on_link_back(flow, now, context, now);
+    on_link_back(flow, (Proof::Certain, now), context, now);
 }

@@ -6,8 +6,8 @@
 
 use crate::drill::{FIXED, MOBILE, segment, tcp_mut};
 use sansio::{
-    BitRate, Cause, Delivery, DropReason, Duration, Engine, Event, Input, Instant, PacketId,
-    PacketRef, Payload, Priority, Random, Side, Sink, StreamId,
+    BitRate, Cause, Delivery, DropReason, Duration, Engine, Event, Input, Instant, Notice,
+    PacketId, PacketRef, Payload, Priority, Random, Side, Sink, StreamId,
 };
 use schemes::snoop::{Agent, Config};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -32,6 +32,8 @@ struct World {
     segments: u32,
     sack: bool,
     loses: Box<dyn FnMut(&Transmission) -> bool>,
+    /// What the base station is told, and when.
+    notices: Vec<(Duration, Notice)>,
 }
 
 impl World {
@@ -46,6 +48,7 @@ impl World {
             segments: 2_000,
             sack: true,
             loses: Box::new(|_| false),
+            notices: Vec::new(),
         }
     }
 
@@ -68,6 +71,7 @@ enum Happening {
     AirFree,
     SenderTimeout,
     AgentTimer,
+    Notice(Notice),
 }
 
 #[derive(Default)]
@@ -141,6 +145,9 @@ fn run(config: Config, world: World) -> Run {
         departures: BTreeMap::new(),
     };
     run.after(run.timeout, Happening::SenderTimeout);
+    for (delay, notice) in std::mem::take(&mut run.world.notices) {
+        run.after(delay, Happening::Notice(notice));
+    }
     run.fill_window();
     while run.acked < run.world.segments {
         let ((at, _), happening) = run.events.pop_first().expect("every transfer ends");
@@ -162,6 +169,7 @@ impl Run {
             Happening::AtFixed(packet) => self.at_fixed(&packet),
             Happening::AtStation(side, packet) => self.agent(Input::Arrival { side, packet }),
             Happening::AtMobile(packet) => self.at_mobile(&packet),
+            Happening::Notice(notice) => self.agent(Input::Notice(notice)),
             Happening::AirFree => {
                 self.air_free = true;
                 self.transmit();
@@ -407,6 +415,36 @@ fn modern_restarts_within_a_round_trip_and_45_ms_when_nobody_tells() {
         let probes = run.agent.statistics().probe_bytes as f64 * 8.0;
         let share = probes / (20e6 * length.as_secs_f64());
         assert!(share <= 0.002, "{share} of the air in an outage of {length}");
+    }
+}
+
+#[test]
+fn modern_restarts_within_a_round_trip_when_told() {
+    for millis in [100, 1_100, 20_000] {
+        let (begin, length) = (Duration::from_secs(2), Duration::from_millis(millis));
+        let notices = vec![
+            (begin, Notice::LinkDown(Side::RADIO)),
+            (begin + length, Notice::LinkUp(Side::RADIO)),
+        ];
+        let loses = outage(begin, length);
+        let run = run(Config::modern(), World { loses, notices, ..World::fast() });
+        let end = Instant::ZERO + begin + length;
+        let restarted_at = run.acked_at.iter().find(|at| **at > end).expect("it goes on");
+        let stall = restarted_at.since(end);
+        assert!(stall <= Duration::from_millis(31 + 2), "{stall} after an outage of {length}");
+        assert!(run.agent.statistics().probes <= 21, "one per second");
+    }
+}
+
+#[test]
+fn forgetting_all_state_at_any_instant_loses_nothing() {
+    for millis in [1_000, 1_003, 1_500, 2_222] {
+        let notices = vec![(Duration::from_millis(millis), Notice::Forget)];
+        for config in [Config::strict(), Config::modern()] {
+            let loses = at_random(0.05);
+            let run = run(config, World { loses, notices: notices.clone(), ..World::slow() });
+            assert_eq!(run.acked, run.world.segments);
+        }
     }
 }
 

@@ -367,6 +367,16 @@ fn restart_a_long_wired_path_gets_the_whole_window_at_once() {
 }
 
 #[test]
+fn restart_a_pause_without_loss_is_no_reason_to_send_the_window_again() {
+    let mut drill = Drill::modern();
+    drill.timestamp = Some(1);
+    drill.segments(0, 1).after_millis(10).ack(1000).after_millis(50);
+    drill.segments(1, 4).after_millis(500).quietly();
+    // A late ACK of a whole segment: one segment at most is sent in vain.
+    drill.ack(2000).expect(&["wired ack 2000", "radio high 2000..3000 local"]);
+}
+
+#[test]
 fn restart_a_notice_silences_the_timers_and_the_next_one_restarts_at_once() {
     let mut drill = window();
     drill.notice(Notice::LinkDown(Side::RADIO)).after_millis(999).expect(&[]);
