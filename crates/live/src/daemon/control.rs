@@ -208,3 +208,18 @@ fn of_scheme(scheme: &Scheme) -> serde_json::Value {
         "queue_drops_seen": counted.queue_drops_seen,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_read_and_anything_else_is_none() {
+        let down = Order::Notice(Notice::LinkDown(Side::RADIO));
+        assert_eq!(Order::parse("link down\n"), Some(down));
+        assert_eq!(Order::parse("  stats "), Some(Order::Statistics));
+        for nothing in ["", "link", "link  down", "LINK DOWN", "stop now"] {
+            assert_eq!(Order::parse(nothing), None, "{nothing}");
+        }
+    }
+}

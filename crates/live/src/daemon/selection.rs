@@ -177,3 +177,84 @@ fn seen_v6(datagram: &[u8]) -> Option<Seen> {
     let taken = next_header == TCP && hop_limit > 1;
     taken.then(|| Seen { source: address(8), destination: address(24) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection(mobile: &str) -> Selection {
+        Selection {
+            mobile: mobile.parse().expect("a prefix"),
+            own: vec![IpAddr::from([10, 2, 0, 254])],
+            wired: Mac([2, 0, 0, 0, 0, 1]),
+            radio: Mac([2, 0, 0, 0, 0, 2]),
+        }
+    }
+
+    #[test]
+    fn a_prefix_contains_its_own_and_nobody_elses() {
+        let contains = |prefix: &str, address: &str| {
+            let prefix: Prefix = prefix.parse().expect("a prefix");
+            prefix.contains(address.parse().expect("an address"))
+        };
+        assert!(contains("10.2.0.0/24", "10.2.0.255"));
+        assert!(!contains("10.2.0.0/24", "10.2.1.0"));
+        assert!(contains("0.0.0.0/0", "255.1.2.3"));
+        assert!(!contains("0.0.0.0/0", "::1"));
+        assert!(contains("10.2.0.7", "10.2.0.7"));
+        assert!(contains("fd00::/64", "fd00::1") && !contains("fd00::/64", "fd00:0:0:1::1"));
+        for wrong in ["10.2.0.0/33", "fd00::/129", "10.2.0/24", "", "10.2.0.0/x"] {
+            assert!(wrong.parse::<Prefix>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_table_says_to_nft_what_the_daemon_takes() {
+        let text = selection("10.2.0.0/24").table("t", "w0", "r0").expect("device names");
+        let rules: Vec<&str> = text.lines().filter(|line| line.starts_with("add rule")).collect();
+        assert_eq!(
+            rules[0],
+            "add rule netdev t wired ether daddr 02:00:00:00:00:01 ip daddr 10.2.0.0/24 \
+             ip saddr != 10.2.0.0/24 ip daddr != { 10.2.0.254 } \
+             ip protocol tcp ip frag-off & 0x3fff == 0 ip ttl > 1 drop"
+        );
+        assert!(rules[1].contains("netdev t radio ether daddr 02:00:00:00:00:02 ip saddr 10.2."));
+        let v6 = selection("fd00::/64").table("t", "w0", "r0").expect("device names");
+        assert!(v6.contains("ip6 daddr fd00::/64 ip6 saddr != fd00::/64 ip6 nexthdr tcp"));
+        assert!(selection("10.2.0.0/24").table("t", "w0\"; flush", "r0").is_err());
+    }
+
+    /// An untagged frame with a TCP datagram of the version.
+    fn frame(from: &str, to: &str, mac: Mac) -> Vec<u8> {
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let header = wire::ip::Header::new(ip(from), ip(to), wire::ip::Protocol::TCP);
+        let mut bytes = [&mac.0[..], &[0; 6]].concat();
+        bytes.extend(if header.source.is_ipv4() { [0x08, 0x00] } else { [0x86, 0xdd] });
+        let tcp = wire::tcp::Header::new(1, 2);
+        wire::datagram::emit_tcp(&header, &tcp, &[], &mut bytes).expect("it fits");
+        bytes
+    }
+
+    #[test]
+    fn it_takes_what_goes_between_the_mobile_hosts_and_the_world() {
+        for (mobile, inner, outer) in
+            [("10.2.0.0/24", "10.2.0.9", "10.1.0.9"), ("fd00::/64", "fd00::9", "fd01::9")]
+        {
+            let selection = selection(mobile);
+            let (wired, radio) = (selection.wired, selection.radio);
+            assert!(selection.takes(Side::WIRED, &frame(outer, inner, wired)));
+            assert!(selection.takes(Side::RADIO, &frame(inner, outer, radio)));
+            let others = [
+                (Side::WIRED, frame(inner, outer, wired)),
+                (Side::RADIO, frame(outer, inner, radio)),
+                (Side::RADIO, frame(inner, inner, radio)),
+                (Side::WIRED, frame(outer, inner, radio)),
+            ];
+            for (side, frame) in others {
+                assert!(!selection.takes(side, &frame), "{side:?} {frame:?}");
+            }
+        }
+        let own = frame("10.1.0.9", "10.2.0.254", Mac([2, 0, 0, 0, 0, 1]));
+        assert!(!selection("10.2.0.0/24").takes(Side::WIRED, &own));
+    }
+}

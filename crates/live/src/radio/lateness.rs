@@ -51,3 +51,21 @@ impl fmt::Display for Lateness {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_none_one_and_many() {
+        let of = |micros: &[u64]| {
+            let samples = micros.iter().map(|micros| Duration::from_micros(*micros)).collect();
+            let late = Lateness::of(samples, Scheduling::RealTime);
+            [late.p50, late.p99, late.max].map(|span| span.as_nanos() / 1_000)
+        };
+        assert_eq!(of(&[]), [0, 0, 0]);
+        assert_eq!(of(&[7]), [7, 7, 7]);
+        let many: Vec<u64> = (1..=1_000).rev().collect();
+        assert_eq!(of(&many), [501, 991, 1_000]);
+    }
+}
