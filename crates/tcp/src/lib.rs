@@ -9,9 +9,10 @@
 //! Not built: urgent data, ECN, data on a SYN, the Nagle algorithm, keep-alive.
 //!
 //! Map: [`config`] (parameters and presets), `connection` (what is called from outside),
-//! `arrival` (segments in), `sender` and `recovery` (what is sent, and when again), `receiver` and
-//! `reassembly` (what came), `output` (packets), `rtt`, `scoreboard`, `buffer`, `timers`, [`state`],
-//! `congestion` (one file per sender), `frozen`, [`oracle`] (replay of ns-2's traces).
+//! `arrival` (segments in), `sender`, `recovery` and `timeouts` (what is sent, and when again),
+//! `receiver` and `reassembly` (what came), `output` (packets), `rtt`, `scoreboard`, `buffer`,
+//! `timers`, [`state`], `congestion` (one file per sender), `frozen`, `handoff` (what a mobile host
+//! is told), [`oracle`] (replay of ns-2's traces).
 
 mod arrival;
 mod buffer;
@@ -19,6 +20,7 @@ pub mod config;
 mod congestion;
 mod connection;
 mod frozen;
+mod handoff;
 pub mod oracle;
 mod output;
 mod reassembly;
@@ -29,6 +31,7 @@ mod scoreboard;
 mod sender;
 pub mod state;
 mod statistics;
+mod timeouts;
 mod timers;
 
 pub use config::{Config, Congestion, DelayedAck, Reading};

@@ -185,12 +185,10 @@ mod tests {
                 runs >= 3 || bytes > 20
             };
             let high = high.max(una);
-            let mut pipe = 0;
-            for at in una as usize..max as usize {
-                if !sacked[at] {
-                    pipe += u32::from(!is_lost(at)) + u32::from((at as u32) < high);
-                }
-            }
+            let flight = (una..max).filter(|at| !sacked[*at as usize]);
+            let pipe: u32 = flight
+                .map(|at| u32::from(!is_lost(at as usize)) + u32::from(at < high))
+                .sum();
             let retransmitted = Seq(base) + high;
             prop_assert_eq!(
                 board.pipe(Seq(base) + una, Seq(base) + max, retransmitted, MSS), pipe

@@ -1,7 +1,7 @@
-//! The sending half: ACKs in, segments out, the retransmission and persist timers.
+//! The sending half: ACKs in, segments out.
 //!
-//! RFC 9293 section 3.10.7.4 (ACKs, window updates), 3.8.6.1 (persist), 3.8.6.2.1 (silly windows),
-//! RFC 6298 (timer), RFC 5681. We differ in having no Nagle algorithm: what is written is sent.
+//! RFC 9293 sections 3.10.7.4 (ACKs, window updates) and 3.8.6.2.1 (silly windows), RFC 5681,
+//! RFC 6298 (when the timer is armed). We differ in having no Nagle algorithm: what is written is sent.
 
 use crate::buffer::Buffer;
 use crate::config::IdleRestart;
@@ -10,9 +10,8 @@ use crate::connection::Endpoint;
 use crate::output::Segment;
 use crate::recovery::Recovery;
 use crate::scoreboard::Scoreboard;
-use crate::state::State;
 use crate::timers::Timer;
-use sansio::{Cause, Duration, EventKind, Instant, Sink};
+use sansio::{Cause, EventKind, Instant, Sink};
 use wire::tcp::{Flags, Header, Seq};
 
 /// What the sending half keeps.
@@ -40,7 +39,7 @@ pub(crate) struct Sender {
     pub(crate) buffer: Buffer,
     pub(crate) fin: Fin,
     /// A probe carried one unit beyond `max`, and it may have been taken.
-    probed: bool,
+    pub(crate) probed: bool,
     /// Duplicate ACKs in a row.
     pub(crate) dupacks: u32,
     pub(crate) recovery: Recovery,
@@ -50,7 +49,7 @@ pub(crate) struct Sender {
     /// Timeouts in a row without progress.
     pub(crate) attempts: u32,
     /// Probes of the closed window in a row.
-    probes: u32,
+    pub(crate) probes: u32,
     last_data_at: Instant,
     /// When the retransmission timer last fired.
     pub(crate) timed_out_at: Instant,
@@ -66,12 +65,6 @@ pub(crate) enum Fin {
     /// The peer has it.
     Acknowledged,
 }
-
-/// Bounds of the persist timer (Stevens, TCP/IP Illustrated 1, 22.2).
-const PERSIST_MIN: Duration = Duration::from_secs(5);
-const PERSIST_MAX: Duration = Duration::from_secs(60);
-/// Doublings of the persist timer beyond this change nothing.
-const PROBES_DOUBLED_MAX: u32 = 6;
 
 impl Sender {
     pub(crate) fn new(initial_seq: Seq, mss: u32) -> Self {
@@ -107,7 +100,7 @@ impl Sender {
 
     /// True if bytes or the FIN are not acknowledged, sent or not.
     #[inline]
-    fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         !self.buffer.is_empty() || self.fin == Fin::Pending
     }
 
@@ -259,46 +252,6 @@ impl Endpoint {
         });
     }
 
-    /// The retransmission timer fired (RFC 6298, 5.4 to 5.6; CI-TCP-3, CI-TCP-4).
-    pub(crate) fn on_retransmission_timeout(&mut self, sink: &mut impl Sink, now: Instant) {
-        self.sender.attempts += 1;
-        let attempt = self.sender.attempts;
-        if attempt > self.config.timeouts_max {
-            return self.give_up(sink, now);
-        }
-        self.statistics.timeouts += 1;
-        let seq = self.sender.una;
-        self.report(sink, || EventKind::Timeout { seq, attempt });
-        self.rtt.back_off();
-        self.sender.timed = None;
-        self.sender.timed_out_at = now;
-        match self.state {
-            State::SynSent => return self.send_syn(Flags::SYN, sink, now),
-            State::SynReceived => return self.send_syn(Flags::SYN.with(Flags::ACK), sink, now),
-            _ => {}
-        }
-        let loss = self.loss(attempt);
-        self.controller.on_timeout(loss);
-        let sender = &mut self.sender;
-        sender.dupacks = 0;
-        sender.recovery = Recovery::None;
-        sender.scoreboard.clear();
-        sender.recover = sender.max;
-        sender.next = sender.una;
-        self.report_window(sink);
-        self.transmit(sink, now);
-    }
-
-    /// Too many timeouts in a row: the peer is taken for dead.
-    fn give_up(&mut self, sink: &mut impl Sink, now: Instant) {
-        let value = u64::from(self.config.timeouts_max);
-        self.report(sink, || EventKind::Limit { name: "tcp timeouts in a row", value });
-        if self.state.is_synchronized() {
-            self.send_control(Flags::RST.with(Flags::ACK), sink, now);
-        }
-        self.finish(sink);
-    }
-
     /// Sends what may be sent.
     #[inline]
     pub(crate) fn transmit(&mut self, sink: &mut impl Sink, now: Instant) {
@@ -413,7 +366,7 @@ impl Endpoint {
     /// Arms the retransmission timer if something is in flight; if nothing is but something waits,
     /// the persist timer.
     #[inline]
-    fn arm(&mut self, now: Instant) {
+    pub(crate) fn arm(&mut self, now: Instant) {
         if self.sender.next != self.sender.una {
             if !self.timers.is_armed(Timer::Retransmission) {
                 self.timers.set(Timer::Retransmission, self.rtt.deadline(now));
@@ -428,42 +381,6 @@ impl Endpoint {
         }
     }
 
-    fn persist_deadline(&self, now: Instant) -> Instant {
-        let doubled = 1 << self.sender.probes.min(PROBES_DOUBLED_MAX);
-        let span = (self.rtt.timeout() * doubled).clamp(PERSIST_MIN, PERSIST_MAX);
-        self.rtt.deadline_after(span, now)
-    }
-
-    /// A closed window is probed with what waits first: what the window allows (RFC 9293,
-    /// 3.8.6.2.1, case 4), or one byte beyond it, or the FIN (3.8.6.1). The connection stays open
-    /// however long that lasts.
-    pub(crate) fn on_persist_timeout(&mut self, sink: &mut impl Sink, now: Instant) {
-        let idle = self.sender.next == self.sender.una;
-        if !idle || !self.state.may_transmit() || !self.sender.has_work() {
-            return;
-        }
-        self.sender.probes = self.sender.probes.saturating_add(1);
-        self.statistics.window_probes += 1;
-        let una = self.sender.una;
-        let wanted = self.sender.buffer.len().min(u64::from(self.segment_room())) as u32;
-        let allowed = wanted.min(self.sender.window);
-        if allowed > 0 {
-            let units = self.send_data(una, allowed, sink, now);
-            self.sender.advance(units);
-            return self.arm(now);
-        }
-        if self.sender.max == una {
-            self.sender.probed = true;
-        }
-        if wanted > 0 {
-            self.send_data(una, 1, sink, now);
-            self.sender.timed = None;
-        } else {
-            self.emit_fin(una, sink, now);
-        }
-        self.timers.set(Timer::Persist, self.persist_deadline(now));
-    }
-
     /// Sends the FIN as the next unit.
     pub(crate) fn send_fin(&mut self, sink: &mut impl Sink, now: Instant) -> u32 {
         self.emit_fin(self.sender.next, sink, now);
@@ -471,7 +388,7 @@ impl Endpoint {
         1
     }
 
-    fn emit_fin(&mut self, seq: Seq, sink: &mut impl Sink, now: Instant) {
+    pub(crate) fn emit_fin(&mut self, seq: Seq, sink: &mut impl Sink, now: Instant) {
         let cause = match seq.before(self.sender.max) {
             true => Cause::EndToEndRetransmission,
             false => Cause::Original,

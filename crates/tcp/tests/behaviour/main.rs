@@ -6,4 +6,5 @@ mod ns2;
 mod pair;
 mod properties;
 mod sending;
+mod smoltcp;
 mod transfer;

@@ -28,3 +28,52 @@ fn tahoe_and_reno_match_ns2_row_for_row() {
         assert_eq!(report.matched, report.rows);
     }
 }
+
+#[test]
+fn a_drop_elsewhere_is_a_mismatch() {
+    let swapped = ONE_DROP_RENO.replace(",drop,14", ",drop,15");
+    let report = check(&replay(Congestion::Reno, &[14]), &swapped).expect("well-formed");
+    let mismatch = report.mismatch.expect("another drop is seen");
+    assert_eq!((mismatch.event, mismatch.row), ("drop", 1));
+}
+
+#[test]
+fn a_mismatch_is_shown_with_its_neighbourhood() {
+    let csv = ONE_DROP_TAHOE.replace("2.28316,data,30", "2.28416,data,30");
+    let report = check(&replay(Congestion::Tahoe, &[14]), &csv).expect("well-formed");
+    assert!(report.is_match(), "1 ms is within the tolerance: {report}");
+    let csv = ONE_DROP_TAHOE.replace("2.28316,data,30", "2.28417,data,30");
+    let report = check(&replay(Congestion::Tahoe, &[14]), &csv).expect("well-formed");
+    assert_eq!(report.matched, report.rows - 1);
+    let text = report.to_string();
+    let expected = "first mismatch: data row 31";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains(">     31  2.28417 30     2.28316 30"), "{text}");
+}
+
+#[test]
+fn rows_missing_at_the_end_are_a_mismatch() {
+    let cut = ONE_DROP_TAHOE.rfind(",data,").expect("there are data rows");
+    let end = ONE_DROP_TAHOE[..cut].rfind('\n').expect("rows end in newlines");
+    let report = check(&replay(Congestion::Tahoe, &[14]), &ONE_DROP_TAHOE[..end]);
+    let report = report.expect("well-formed");
+    assert_eq!(report.matched, report.rows);
+    assert!(!report.is_match());
+}
+
+#[test]
+fn a_malformed_line_is_named() {
+    for (csv, expected) in [
+        ("", "line 1: \"\": expected the header time_s,event,packet"),
+        (
+            "time_s,event,packet\n1.0,data\n",
+            "line 2: \"1.0,data\": expected three fields: time_s,event,packet",
+        ),
+        ("time_s,event,packet\n1,data,1\nx,data,2\n", "line 3: \"x\": expected a time in seconds"),
+        ("time_s,event,packet\n1.0,gone,1\n", "line 2: \"gone\": expected data, drop or ack"),
+        ("time_s,event,packet\n1.0,data,-1\n", "line 2: \"-1\": expected a packet number"),
+    ] {
+        let error = check(&replay(Congestion::Reno, &[]), csv).expect_err("it is malformed");
+        assert_eq!(error.to_string(), expected);
+    }
+}

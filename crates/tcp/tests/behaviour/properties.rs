@@ -13,7 +13,7 @@ use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps};
 
 /// A path that loses, repeats and delays at random.
 #[derive(Clone, Debug)]
-struct Faults {
+pub(crate) struct Faults {
     seed: u64,
     loss: f64,
     twice: f64,
@@ -21,7 +21,7 @@ struct Faults {
 }
 
 impl Faults {
-    fn judge(&self) -> impl FnMut(End, &Packet) -> Fate + use<> {
+    pub(crate) fn judge(&self) -> impl FnMut(End, &Packet) -> Fate + use<> {
         let Faults { seed, loss, twice, late } = self.clone();
         let mut random = Random::new(seed, "faults");
         move |_, _| {
@@ -39,7 +39,7 @@ impl Faults {
     }
 }
 
-fn faults() -> impl Strategy<Value = Faults> {
+pub(crate) fn faults() -> impl Strategy<Value = Faults> {
     (any::<u64>(), 0.0..0.2, 0.0..0.1, 0.0..0.3).prop_map(|(seed, loss, twice, late)| Faults {
         seed,
         loss,
@@ -48,7 +48,7 @@ fn faults() -> impl Strategy<Value = Faults> {
     })
 }
 
-fn config() -> impl Strategy<Value = Config> {
+pub(crate) fn config() -> impl Strategy<Value = Config> {
     let congestion = prop::sample::select(Congestion::ALL.to_vec());
     let options = (any::<bool>(), any::<bool>(), any::<bool>(), prop::option::of(0u8..15));
     (congestion, 0u8..3, options, 1u32..100_000, 10u16..1500).prop_map(
@@ -74,7 +74,7 @@ fn config() -> impl Strategy<Value = Config> {
 }
 
 /// Sequence numbers, many of them just below the wrap (MOD-18).
-fn isn() -> impl Strategy<Value = Seq> {
+pub(crate) fn isn() -> impl Strategy<Value = Seq> {
     prop_oneof![any::<u32>(), u32::MAX - 20_000..=u32::MAX].prop_map(Seq)
 }
 

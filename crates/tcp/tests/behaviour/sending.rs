@@ -2,7 +2,7 @@
 
 use crate::drill::Drill;
 use sansio::{Cause, Duration, EventKind};
-use tcp::config::{IdleRestart, Rto, TimerModel};
+use tcp::config::{IdleRestart, RepeatedFastRetransmit, Rto, TimerModel};
 use tcp::{Config, Congestion, Endpoint, State};
 use wire::tcp::Seq;
 
@@ -367,4 +367,42 @@ fn a_frozen_timer_has_as_long_to_go_as_it_had() {
     drill.end = Endpoint::restore(frozen, drill.now);
     drill.fires(RTO, 600);
     drill.sends(&["P. 1:1001 ack 1"]);
+}
+
+#[test]
+fn ci_frx_2_a_handoff_makes_every_sender_resend_and_slow_start() {
+    for congestion in Congestion::ALL {
+        let mut drill = Drill::connected(with_window(congestion, 8));
+        drill.end.fast_retransmit_on_handoff(&mut drill.log, drill.now);
+        drill.sends(&[]);
+        drill.write(20_000);
+        drill.sent();
+        drill.after_ms(600);
+        drill.end.fast_retransmit_on_handoff(&mut drill.log, drill.now);
+        drill.sends(&[". 1:1001 ack 1"]);
+        assert_eq!((drill.end.cwnd(), drill.end.ssthresh()), (1000, 4000));
+        drill.fires(RTO, 1000);
+    }
+}
+
+#[test]
+fn ci_frx_5_repeated_acks_are_identical_and_trigger_a_sender_that_has_timed_out() {
+    let mut receiver = Drill::connected(plain(Congestion::Tahoe));
+    receiver.data(1, 1000, 1);
+    receiver.sent();
+    receiver.end.repeat_ack(3, &mut receiver.log, receiver.now);
+    receiver.sends(&[". 1 ack 1001"; 3]);
+
+    let config = Config {
+        repeated_fast_retransmit: RepeatedFastRetransmit::Allowed,
+        ..with_window(Congestion::Tahoe, 8)
+    };
+    for (config, resent) in [(config, 1), (with_window(Congestion::Tahoe, 8), 0)] {
+        let mut sender = Drill::connected(config);
+        sender.write(8000);
+        sender.after_ms(1000);
+        sender.sent();
+        sender.acks(1, 3);
+        assert_eq!(sender.sent().len(), resent);
+    }
 }
