@@ -22,8 +22,8 @@ export class Link {
   set(range: Range): void {
     const [low, high] = range;
     // Beyond a billionth of its value, a double has too few digits left to place ticks.
-    const least = 1e-9 * Math.max(1, Math.abs(low), Math.abs(high));
-    if (Number.isFinite(low) && high - low >= least) this.zoomed = [low, high];
+    const least = 1e-9 * Math.max(Math.abs(low), Math.abs(high));
+    if (Number.isFinite(low) && high - low > least) this.zoomed = [low, high];
   }
 
   reset(): void {
@@ -54,6 +54,8 @@ export class BoundedLink extends Link {
 /** The plots of one section. */
 export class Board {
   readonly frames: Frame[] = [];
+  /** Width of all upright axes, in CSS pixels: plots one below the other line up. */
+  axisWidth = 0;
   private readonly links = new Set<Link>();
   private pending = false;
 
@@ -82,6 +84,7 @@ export class Board {
   private repaint(): void {
     const started = performance.now();
     for (const link of this.links) link.refresh();
+    this.axisWidth = Math.max(...this.frames.map((frame) => frame.axisWidth()));
     for (const frame of this.frames) frame.repaint();
     // For whoever watches how long painting takes.
     this.section.dataset["paintMs"] = (performance.now() - started).toFixed(1);

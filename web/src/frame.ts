@@ -34,7 +34,11 @@ export interface FrameOptions {
 
 const FONT = "12px system-ui, sans-serif";
 const WHEEL_STEP = 1.25;
+/** Least width of an upright axis, and least distance of its ticks, in CSS pixels. */
 const AXIS_WIDTH = 46;
+const AXIS_SPACE = 32;
+/** Least distance of the ticks of a level axis. */
+const LEVEL_SPACE = 70;
 
 export class Frame {
   private readonly plot: uPlot;
@@ -53,6 +57,17 @@ export class Frame {
     this.element.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     this.plot.over.addEventListener("mousedown", () => this.element.focus({ preventScroll: true }));
     board.add(this, options.x.link, options.y.link);
+  }
+
+  /** Room that the upright axis needs for its ticks, in CSS pixels. */
+  axisWidth(): number {
+    const { link, unit = () => 1, spacing } = this.options.y;
+    if (spacing === "log") return AXIS_WIDTH;
+    const [low, high] = link.range;
+    const apart = ((high - low) * AXIS_SPACE) / this.options.height;
+    const step = STEPS.findLast((step) => step * unit() <= apart) ?? 1;
+    const longest = Math.max(...ticks([low / unit(), high / unit()], step).map((text) => text.length));
+    return Math.max(AXIS_WIDTH, 12 + 7 * longest);
   }
 
   /** Paints with the present ranges, colours and data. */
@@ -81,7 +96,10 @@ export class Frame {
       legend: { show: false },
       scales: { x: scale(x), y: scale(y) },
       series: [{}, { scale: "y", show: true, points: { show: false }, paths: () => null }],
-      axes: [axis(x, "level"), axis(y, "upright")],
+      axes: [
+        { ...axis(x, LEVEL_SPACE), scale: "x" },
+        { ...axis(y, AXIS_SPACE), scale: "y", size: () => this.board.axisWidth },
+      ],
       cursor: {
         sync,
         points: { show: false },
@@ -224,17 +242,16 @@ function scale(scale: Scale): uPlot.Scale {
   return { time: false, distr, range: () => [...scale.link.range] as uPlot.Range.MinMax };
 }
 
-function axis(scale: Scale, side: "level" | "upright"): uPlot.Axis {
+function axis(scale: Scale, space: number): uPlot.Axis {
   const { names, unit = () => 1 } = scale;
   const configuration: uPlot.Axis = {
-    scale: side === "level" ? "x" : "y",
     stroke: () => colour("text-muted"),
     font: FONT,
     labelFont: FONT,
     labelSize: 20,
     ...(scale.silent ? {} : { label: scale.label }),
-    size: scale.silent ? 8 : side === "level" ? 28 : AXIS_WIDTH,
-    space: side === "level" ? 70 : 32,
+    size: scale.silent ? 8 : 28,
+    space,
     gap: 4,
     grid: { stroke: () => colour("grid"), width: 1 },
     ticks: { stroke: () => colour("grid"), size: 4, width: 1 },

@@ -2,10 +2,10 @@
 
 import { Board, BoundedLink, Link } from "./board";
 import { column, type AxisIndex, type Column, type LinesIndex, type SeriesIndex } from "./data";
-import { line, nearest, scatter, within, type Plane, type Range } from "./draw";
+import { extent, line, nearest, scatter, within, type Plane, type Range } from "./draw";
 import { Frame, type Scale } from "./frame";
 import { help, legend, type Entry } from "./legend";
-import { exactValue } from "./numbers";
+import { exactValue, powerOfTen, thousands } from "./numbers";
 import type { Shape } from "./shapes";
 import { colour, schemeColour } from "./theme";
 import type { Hint } from "./tooltip";
@@ -17,6 +17,8 @@ const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 const REFERENCE_DASH = [5, 4];
 /** Points closer than this, in CSS pixels, get no marks and bars of their own. */
 const CROWDED = 6;
+/** More areas than this on each other show nothing any more; the bars remain. */
+const AREAS_MAX = 6;
 
 interface Series extends Entry {
   /** On the paper: logarithms where the axis is logarithmic. */
@@ -85,49 +87,60 @@ function placed(values: Column, axis: AxisIndex): Column {
 }
 
 function scaleOf(axis: AxisIndex, link: Link): Scale {
-  const label = axis.unit === "" ? axis.label : `${axis.label}, ${axis.unit}`;
-  const scale: Scale = { link, label: () => label, spacing: axis.scale === "log" ? "log" : "linear" };
-  return axis.scale === "categories" ? { ...scale, names: axis.categories } : scale;
+  const unit = axis.unit === "" ? "" : `, ${axis.unit}`;
+  const label = axis.label + unit;
+  if (axis.scale === "log") return { link, spacing: "log", label: () => label };
+  const linear = { link, spacing: "linear" } as const;
+  if (axis.scale === "categories") return { ...linear, label: () => label, names: axis.categories };
+  const power = () => thousands(Math.max(...link.range.map(Math.abs)));
+  return {
+    ...linear,
+    unit: () => 10 ** power(),
+    label: () => (power() === 0 ? label : `${axis.label}, ${powerOfTen(power())}${axis.unit && ` ${axis.unit}`}`),
+  };
 }
 
 function naturalX({ x: axis }: LinesIndex, series: Series[]): Range {
   if (axis.scale === "categories") return [-0.4, Math.max(1, axis.categories.length) - 0.6];
-  const [low, high] = spread(series.flatMap((item) => [...item.exact.x]), axis);
-  if (axis.scale === "log") return [low / 1.2, high * 1.2];
+  const [low, high] = spread(series.map(({ x }) => extent(x, 0, x.length)));
+  if (axis.scale === "log") return [10 ** low / 1.2, 10 ** high * 1.2];
   const margin = (high - low) * 0.02;
   return [low - margin, high + margin];
 }
 
 function naturalY({ x, y: axis }: LinesIndex, series: Series[], shown: Range): Range {
-  const on: Range = x.scale === "log" ? [Math.log10(shown[0]), Math.log10(shown[1])] : shown;
-  const values = series.filter((item) => item.shown).flatMap((item) => {
-    const [start, end] = within(item.x, on);
-    const { y, low, high } = item.exact;
-    return [y, low, high].flatMap((column) => [...column.subarray(start, end)]);
+  const on = onPaper(shown, x);
+  const extents = series.filter((item) => item.shown).flatMap((item) => {
+    const inSight = within(item.x, on);
+    return [item.y, item.low, item.high].map((column) => extent(column, ...inSight));
   });
-  const [low, high] = spread(values, axis);
-  if (axis.scale === "log") return [low / 1.2, high * 1.2];
+  const [low, high] = spread(extents);
+  if (axis.scale === "log") return [10 ** low / 1.2, 10 ** high * 1.2];
   const [bottom, top] = [Math.min(0, low), Math.max(0, high)];
   return [bottom * 1.05, top === bottom ? 1 : top * 1.05];
 }
 
-/** The lowest and highest of the values an axis can show. */
-function spread(values: number[], axis: AxisIndex): Range {
-  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const value of values) {
-    if (!Number.isFinite(value) || (axis.scale === "log" && value <= 0)) continue;
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
-  if (low > high) return [1, 10];
-  return low < high ? [low, high] : [low * 0.5, high === 0 ? 1 : high * 1.5];
+/** A range in units of the paper. */
+function onPaper(range: Range, { scale }: AxisIndex): Range {
+  return scale === "log" ? [Math.log10(range[0]), Math.log10(range[1])] : range;
+}
+
+/** The lowest and highest of all; some room around a single value. */
+function spread(extents: (Range | null)[]): Range {
+  const known = extents.filter((range) => range !== null);
+  if (known.length === 0) return [0, 1];
+  const low = Math.min(...known.map((range) => range[0]));
+  const high = Math.max(...known.map((range) => range[1]));
+  return low < high ? [low, high] : [low - Math.abs(low) / 2, high + (Math.abs(high) / 2 || 1)];
 }
 
 function paint(
   context: CanvasRenderingContext2D, plane: Plane, series: Series[], shown: Range, axis: AxisIndex,
 ): void {
-  const on: Range = axis.scale === "log" ? [Math.log10(shown[0]), Math.log10(shown[1])] : shown;
-  for (const item of series.filter((item) => item.shown)) {
+  const on = onPaper(shown, axis);
+  const visible = series.filter((item) => item.shown);
+  const areas = visible.filter(({ shape }) => shape !== null).length <= AREAS_MAX;
+  for (const item of visible) {
     const [start, end] = within(item.x, on);
     // One more on each side, so that lines reach the edges.
     const joined = [Math.max(0, start - 1), Math.min(item.x.length, end + 1)] as const;
@@ -135,6 +148,7 @@ function paint(
     context.strokeStyle = context.fillStyle = colour(item.colour);
     context.setLineDash([]);
     context.lineWidth = 1.2 * plane.ratio;
+    if (!crowded && areas) area(context, plane, item, joined);
     if (!crowded) bars(context, plane, item, joined);
     context.lineWidth = (item.shape ? 2 : 1.5) * plane.ratio;
     context.setLineDash((item.line ?? []).map((dash) => dash * plane.ratio));
@@ -146,29 +160,36 @@ function paint(
   }
 }
 
-/** The intervals: an area and, at each point, a bar with caps. */
-function bars(
-  context: CanvasRenderingContext2D, plane: Plane, item: Series, [start, end]: readonly [number, number],
-): void {
-  const pixel = (i: number, ys: Column) => [
-    (item.x[i] as number) * plane.scaleX + plane.shiftX,
-    (ys[i] as number) * plane.scaleY + plane.shiftY,
-  ] as const;
-  const known: number[] = [];
+type Span = readonly [number, number];
+
+/** The points of a span whose interval is known, as pixels: across, lower end, upper end. */
+function intervals(plane: Plane, item: Series, [start, end]: Span): [number, number, number][] {
+  const known: [number, number, number][] = [];
   for (let i = start; i < end; i++) {
-    if (!Number.isNaN(item.low[i]) && !Number.isNaN(item.high[i])) known.push(i);
+    const place = (ys: Column) => (ys[i] as number) * plane.scaleY + plane.shiftY;
+    const [low, high] = [place(item.low), place(item.high)];
+    if (!Number.isNaN(low) && !Number.isNaN(high)) {
+      known.push([(item.x[i] as number) * plane.scaleX + plane.shiftX, low, high]);
+    }
   }
+  return known;
+}
+
+function area(context: CanvasRenderingContext2D, plane: Plane, item: Series, span: Span): void {
+  const known = intervals(plane, item, span);
   context.globalAlpha = 0.14;
   context.beginPath();
-  for (const i of known) context.lineTo(...pixel(i, item.high));
-  for (const i of known.toReversed()) context.lineTo(...pixel(i, item.low));
+  for (const [x, , high] of known) context.lineTo(x, high);
+  for (const [x, low] of known.toReversed()) context.lineTo(x, low);
   context.fill();
   context.globalAlpha = 1;
+}
+
+/** A bar with caps at each point. */
+function bars(context: CanvasRenderingContext2D, plane: Plane, item: Series, span: Span): void {
   const cap = 3.5 * plane.ratio;
   context.beginPath();
-  for (const i of known) {
-    const [x, low] = pixel(i, item.low);
-    const [, high] = pixel(i, item.high);
+  for (const [x, low, high] of intervals(plane, item, span)) {
     context.moveTo(x, low);
     context.lineTo(x, high);
     for (const y of [low, high]) {

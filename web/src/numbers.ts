@@ -25,8 +25,14 @@ export function powers(values: (number | null)[]): string[] {
     const digit = Math.round(value / 10 ** power);
     if (!digits.includes(digit)) return "";
     if (power >= -3 && power <= 4) return grouped(String(Number(value.toPrecision(3))));
-    return `${digit === 1 ? "" : `${digit}·`}10${superscript(power)}`;
+    return `${digit === 1 ? "" : `${digit}·`}${powerOfTen(power)}`;
   });
+}
+
+/** The multiple of three to which ten is raised where ticks up to `largest` would be too long. */
+export function thousands(largest: number): number {
+  if (!(largest > 0) || (largest < 1e5 && largest >= 1e-2)) return 0;
+  return 3 * Math.floor(Math.log10(largest) / 3);
 }
 
 /** The unit in which the largest of some byte counts reads well; MB is 10^6 bytes. */
@@ -55,6 +61,7 @@ function grouped(text: string): string {
   return rest === undefined ? spaced : `${spaced}.${rest}`;
 }
 
-function superscript(power: number): string {
-  return [...String(power)].map((sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(sign)])).join("");
+export function powerOfTen(power: number): string {
+  const raised = [...String(power)].map((sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(sign)]));
+  return `10${raised.join("")}`;
 }

@@ -152,7 +152,9 @@ class SequencePlot {
     const high = Math.max(...ranges.map((range) => range[1]));
     if (!(high > low)) return ranges.length > 0 ? [low - 2000, high + 2000] : [0, 1000];
     const margin = (high - low) * 0.04;
-    return this.times.isZoomed ? [low - margin, high + margin] : [0, high + margin];
+    // A capture may begin far into its stream.
+    const fromZero = !this.times.isZoomed && low < 0.5 * high;
+    return [fromZero ? 0 : low - margin, high + margin];
   }
 
   private sizesInSight(): Range {

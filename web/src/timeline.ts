@@ -53,6 +53,7 @@ export function lastTime({ marks, windows, timeouts, outages }: Panel): number {
 
 /** What happened in this panel, in one line. */
 export function summarised({ marks, timeouts, outages }: Panel): string {
+  if (Object.values(marks).every(({ at }) => at.length === 0)) return "nothing was recorded";
   const count = (number: number, one: string, many = `${one}s`) =>
     number === 0 ? [] : [`${number.toLocaleString("en").replaceAll(",", "\u202f")} ${number === 1 ? one : many}`];
   return [

@@ -39,7 +39,11 @@ for (const file of files) {
   for (const viewport of SIZES) {
     for (const colorScheme of ["light", "dark"]) {
       where = `${basename(file)} at ${viewport.width}x${viewport.height}, ${colorScheme}`;
-      await inBrowser({ viewport, colorScheme }, (page) => check(page, resolve(file), colorScheme));
+      try {
+        await inBrowser({ viewport, colorScheme }, (page) => check(page, resolve(file), colorScheme));
+      } catch (error) {
+        expect(false, String(error.message).split("\n").slice(0, 3).join(" "));
+      }
     }
   }
 }
@@ -73,12 +77,12 @@ async function check(page, file, colorScheme) {
   await drawAll(page);
   await checkText(page, colorScheme);
   const sections = await page.locator("section.plot").all();
+  const view = where;
   for (const [number, section] of sections.entries()) {
-    const here = where;
-    where = `${here}, plot ${number}`;
+    where = `${view}, plot ${number}`;
     await checkPlot(page, section);
-    where = here;
   }
+  where = view;
   const slowest = await page.evaluate(() =>
     Math.max(0, ...[...document.querySelectorAll("section.plot")].map((plot) => Number(plot.dataset.paintMs))),
   );
