@@ -1,11 +1,14 @@
 //! The cases.
 
+use crate::direct::{Direct, Offloads};
 use crate::support::{goodput, lab, run, setup};
 use link::channel::{Config as Channel, packet_loss};
 use link::outage::{self, Length, Mode, Planned, Schedule};
 use live::lab::{Amount, Drill, DrillStep, LabRun, RunSetup};
 use sansio::{Duration, Instant};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 /// A case.
 pub(crate) type Case = (&'static str, fn());
@@ -17,7 +20,15 @@ pub(crate) const ALL: &[Case] = &[
     ("a_killed_daemon_leaves_the_transfer_going", a_killed_daemon_leaves_the_transfer_going),
     ("a_restarted_daemon_picks_the_flow_up", a_restarted_daemon_picks_the_flow_up),
     ("a_notified_outage_ends_within_a_round_trip", a_notified_outage),
+    ("an_outage_that_nobody_announces_ends_soon_after", an_outage_that_nobody_announces),
     ("both_directions_at_once_for_a_duration", both_directions),
+    ("super_packets_with_open_checksums_pass_the_daemon", super_packets),
+    ("tuned_settings_hold_for_one_run_only", tuned_settings_hold_for_one_run_only),
+    ("a_link_that_holds_packets_loses_none_of_them", a_link_that_holds_packets),
+    ("a_command_runs_at_the_mobile_host", a_command_runs_at_the_mobile_host),
+    ("a_transfer_that_cannot_end_is_given_up_and_says_so", a_transfer_that_cannot_end),
+    ("ctrl_c_ends_a_run_and_leaves_nothing", ctrl_c_ends_a_run_and_leaves_nothing),
+    ("a_killed_lab_leaves_nothing_running_and_is_cleaned_up", a_killed_lab_is_cleaned_up),
     ("leftovers_of_a_killed_run_are_removed", leftovers_are_removed),
     ("nothing_is_left_behind", nothing_is_left_behind),
 ];
@@ -70,22 +81,32 @@ fn a_restarted_daemon_picks_the_flow_up() {
     assert!(run.measures.transfers[0].stall < Duration::from_secs(1));
 }
 
-fn a_notified_outage() {
-    let mut setup = setup("snoop-modern");
-    let outage = outage::Spec {
-        schedule: Schedule::At(vec![Planned {
-            start: Instant::from_nanos(800_000_000),
-            length: Length::fixed(Duration::from_millis(1_100)),
-        }]),
-        mode: Mode::Lose,
-        notified: true,
-    };
+/// One outage of 1.1 s that loses packets; returns the run and its stall.
+fn outage(scheme: &str, notified: bool) -> (LabRun, Duration) {
+    let mut setup = setup(scheme);
+    let start = Instant::from_nanos(800_000_000);
+    let planned = Planned { start, length: Length::fixed(Duration::from_millis(1_100)) };
+    let schedule = Schedule::At(vec![planned]);
+    let outage = outage::Spec { schedule, mode: Mode::Lose, notified };
     setup.air.radio = setup.air.radio.with_outages(&outage);
     let run = run(&mut lab(), &setup);
-    let stalls = &run.measures.transfers[0].stalls_after_outage;
+    let stalls = run.measures.transfers[0].stalls_after_outage.clone();
+    println!("  stall after the outage: {stalls:?}");
     assert_eq!(stalls.len(), 1, "{stalls:?}");
+    (run, stalls[0])
+}
+
+fn an_outage_that_nobody_announces() {
+    let (run, stall) = outage("snoop-modern", false);
+    assert!(counted(&run, "probes") > 10, "{:?}", run.daemon);
+    // A round trip of 20 ms, up to 20 ms until the next probe, and some patience.
+    assert!(stall < Duration::from_millis(150), "{stall}");
+}
+
+fn a_notified_outage() {
+    let (run, stall) = outage("snoop-modern", true);
     // The way to the mobile host and back, and on to the sender: 20 ms, and a packet's time.
-    assert!(stalls[0] < Duration::from_millis(60), "{stalls:?}");
+    assert!(stall < Duration::from_millis(60), "{stall}");
     assert!(counted(&run, "restart_retransmissions") > 0, "{:?}", run.daemon);
 }
 
@@ -101,10 +122,131 @@ fn both_directions() {
     }
 }
 
+fn super_packets() {
+    for offloads in [Offloads::On, Offloads::Off] {
+        let direct = Direct::new(offloads);
+        for scheme in [None, Some("plain"), Some("snoop-modern")] {
+            let (received, bps, statistics) = direct.transfer(scheme, DIRECT_BYTES);
+            assert_eq!(received.bytes, DIRECT_BYTES);
+            println!("  offloads {offloads:?}, {scheme:?}: {:.2} Gbit/s", bps / 1e9);
+            if scheme.is_some() {
+                let packets = &statistics["packets"];
+                assert_eq!(packets["invalid"], 0, "{statistics}");
+                let taken = packets["taken"].as_u64().expect("a count");
+                let segments = DIRECT_BYTES / 1_448;
+                match offloads {
+                    Offloads::On => assert!(taken < segments, "super-packets: {statistics}"),
+                    Offloads::Off => assert!(taken >= segments, "{statistics}"),
+                }
+            }
+        }
+    }
+}
+
+const DIRECT_BYTES: u64 = 200_000_000;
+
+fn tuned_settings_hold_for_one_run_only() {
+    let mut lab = lab();
+    let fixed = lab.network().names().fixed.clone();
+    let setting = |name: &str| {
+        let read = || Ok(std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"))?);
+        let value = live::sys::namespace::within(&fixed, read).expect("a setting");
+        value.trim().parse::<u32>().expect("a number")
+    };
+    let small = |scheme: &str| {
+        let mut setup = setup(scheme);
+        setup.amount = Amount::Size(200_000);
+        setup.sack = false;
+        setup
+    };
+    run(&mut lab, &small("plain-tuned"));
+    assert_eq!((setting("tcp_rto_max_ms"), setting("tcp_rto_min_us")), (1_000, 20_000));
+    assert_eq!(setting("tcp_sack"), 0);
+    run(&mut lab, &RunSetup { sack: true, ..small("plain") });
+    assert_eq!((setting("tcp_rto_max_ms"), setting("tcp_rto_min_us")), (120_000, 200_000));
+    assert_eq!(setting("tcp_sack"), 1);
+}
+
+fn a_link_that_holds_packets() {
+    let mut setup = setup("plain");
+    let start = Instant::from_nanos(500_000_000);
+    let planned = Planned { start, length: Length::fixed(Duration::from_millis(150)) };
+    let schedule = Schedule::At(vec![planned]);
+    let outage = outage::Spec { schedule, mode: Mode::Hold, notified: false };
+    setup.air.radio = setup.air.radio.with_outages(&outage);
+    setup.window_bytes = Some(60_000);
+    let run = run(&mut lab(), &setup);
+    assert_eq!((run.measures.lost, run.measures.queue_full), (0, 0));
+    let transfer = &run.measures.transfers[0];
+    assert!(transfer.stall >= Duration::from_millis(150), "{transfer:?}");
+    assert_eq!(transfer.receiver_stalls_after_outage.len(), 1, "{transfer:?}");
+}
+
+fn a_command_runs_at_the_mobile_host() {
+    let program = crate::support::program(&["visit"]);
+    let argv = [vec![program.path.into_os_string()], program.arguments].concat();
+    let (status, _) = lab().run_command(&setup("plain"), &argv).expect("it runs");
+    assert_eq!(status.code(), Some(crate::support::VISITED.into()));
+}
+
+fn a_transfer_that_cannot_end() {
+    let mut setup = setup("plain");
+    setup.patience = Duration::from_millis(300);
+    let run = lab().run_one(&setup, &mut trace::Nothing).expect("a run that failed is a run");
+    assert_eq!(run.failure.as_deref(), Some("not complete after 300ms"));
+    assert!(run.streams[0].received_bytes < 1_000_000);
+}
+
+/// A lab in a process of its own, in the middle of a run.
+fn running_lab() -> Child {
+    let program = crate::support::program(&["long-run"]);
+    let mut command = Command::new(program.path);
+    let mut child = command.args(program.arguments).stdout(Stdio::piped()).spawn().expect("runs");
+    let mut line = String::new();
+    let output = child.stdout.as_mut().expect("a pipe");
+    BufReader::new(output).read_line(&mut line).expect("it says something");
+    assert_eq!(line, "running\n");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    child
+}
+
+fn ctrl_c_ends_a_run_and_leaves_nothing() {
+    let before = namespaces();
+    let mut child = running_lab();
+    assert_eq!(namespaces().len(), before.len() + 4);
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("kill runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(namespaces(), before);
+}
+
+fn a_killed_lab_is_cleaned_up() {
+    let before = namespaces();
+    let mut child = running_lab();
+    let base = format!("lh-{}-bs", child.id());
+    let inside = || {
+        let output = Command::new("ip").args(["netns", "pids", &base]).output();
+        String::from_utf8_lossy(&output.expect("ip runs").stdout).lines().count()
+    };
+    assert_eq!(inside(), 2, "the daemon and its nft");
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    for _ in 0..100 {
+        if inside() == 0 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(inside(), 0, "the daemon ends with its input, nft with the daemon");
+    let removed = live::lab::clean().expect("clean");
+    assert!(removed.contains(&base), "{removed:?}");
+    assert_eq!(namespaces(), before);
+}
+
 fn leftovers_are_removed() {
     // No process has this number: it is above every possible one.
     let name = "lh-9999999-fh";
-    let made = std::process::Command::new("ip").args(["netns", "add", name]).status();
+    let made = Command::new("ip").args(["netns", "add", name]).status();
     assert!(made.expect("ip runs").success());
     let own = lab();
     assert!(!Path::new("/run/netns").join(name).exists(), "the lab removed it on opening");

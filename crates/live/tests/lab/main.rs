@@ -1,22 +1,29 @@
 //! The lab, really run: kernels in network namespaces, the emulated radio, the daemon.
 //!
 //! Needs root or user namespaces; a machine that has neither fails these tests with the doctor's
-//! message. Run as a program: with `daemon` as first argument it is the daemon, otherwise every
-//! further argument selects the tests whose name contains it.
+//! message. Run as a program: with `daemon` as first argument it is the daemon, with `visit` a
+//! guest of the lab, with `long-run` a lab that somebody will end; otherwise its arguments select
+//! the tests whose name contains one of them.
 
 mod cases;
+mod direct;
 mod support;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|first| first == "daemon") {
-        return support::daemon(&arguments[1..]);
+    match arguments.first().map(String::as_str) {
+        Some("daemon") => return support::daemon(&arguments[1..]),
+        Some("visit") => return support::visit(),
+        _ => {}
     }
     if let Err(error) = live::lab::prepare() {
         eprintln!("{error:#}");
         return ExitCode::FAILURE;
+    }
+    if arguments.first().is_some_and(|first| first == "long-run") {
+        return support::long_run();
     }
     let wanted: Vec<&String> =
         arguments.iter().filter(|argument| !argument.starts_with('-')).collect();

@@ -4,10 +4,11 @@ use link::hop;
 use link::preset::Pair;
 use live::daemon::{self, Control, DaemonConfig};
 use live::io::inline::Devices;
-use live::lab::{Amount, Direction, Lab, LabRun, Program, RunSetup, Sender};
+use live::lab::{Amount, Direction, Lab, LabRun, Program, RunSetup, Sender, Stopped};
 use live::radio;
-use sansio::{BitRate, Duration};
+use sansio::{BitRate, Duration, Instant};
 use schemes::Scheme;
+use std::net::TcpStream;
 use std::process::ExitCode;
 
 /// This program as the daemon.
@@ -16,11 +17,12 @@ pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
         let place = arguments.iter().position(|argument| argument == name);
         place.and_then(|place| arguments.get(place + 1)).unwrap_or_else(|| panic!("{name}")).clone()
     };
+    let one_radio_device = arguments.iter().any(|argument| argument == "--one-radio-device");
     let config = DaemonConfig {
         devices: Devices {
             wired: value("--wired"),
             radio: value("--radio"),
-            radio_high: Some(value("--radio-high")),
+            radio_high: (!one_radio_device).then(|| value("--radio-high")),
         },
         mobile: value("--mobile").parse().expect("a prefix"),
         next_hops: Vec::new(),
@@ -39,9 +41,43 @@ pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
 
 /// A lab whose daemon is this program.
 pub(crate) fn lab() -> Lab {
+    Lab::open(0, program(&["daemon"])).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// This program with these arguments first.
+pub(crate) fn program(arguments: &[&str]) -> Program {
     let path = std::env::current_exe().expect("the path of this program");
-    Lab::open(0, Program { path, arguments: vec!["daemon".into()] })
-        .unwrap_or_else(|error| panic!("{error:#}"))
+    Program { path, arguments: arguments.iter().map(Into::into).collect() }
+}
+
+/// A program in the lab: knocks at the fixed host, where nobody listens, and takes its time.
+pub(crate) fn visit() -> ExitCode {
+    let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is set"));
+    for name in ["LH_MOBILE_HOST", "LH_NS_FIXED", "LH_NS_BASE", "LH_NS_MOBILE"] {
+        assert!(!variable(name).is_empty());
+    }
+    let clock = live::sys::Clock::starting_now();
+    let refused = TcpStream::connect(format!("{}:9", variable("LH_FIXED_HOST")));
+    let error = refused.expect_err("nobody listens");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused, "{error}");
+    let took = clock.now().since(Instant::ZERO);
+    assert!(took >= Duration::from_millis(20), "two hops there and back: {took}");
+    ExitCode::from(VISITED)
+}
+
+/// How [`visit`] ends.
+pub(crate) const VISITED: u8 = 7;
+
+/// A lab that somebody will end: it says `running`, and exits as the command line would.
+pub(crate) fn long_run() -> ExitCode {
+    let mut lab = lab();
+    let mut setup = setup("snoop-modern");
+    setup.amount = Amount::Duration(Duration::from_secs(60));
+    println!("running");
+    match lab.run_one(&setup, &mut trace::Nothing) {
+        Err(error) if error.downcast_ref() == Some(&Stopped::Interrupted) => ExitCode::from(130),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// 10 Mbit/s and 5 ms, behind 100 Mbit/s and 5 ms; 2 MB down, cubic.
