@@ -93,10 +93,11 @@ function scaleOf(axis: AxisIndex, link: Link): Scale {
   const linear = { link, spacing: "linear" } as const;
   if (axis.scale === "categories") return { ...linear, label: () => label, names: axis.categories };
   const power = () => thousands(Math.max(...link.range.map(Math.abs)));
+  const scaled = () => `${axis.label}, ${powerOfTen(power())}${axis.unit && ` ${axis.unit}`}`;
   return {
     ...linear,
     unit: () => 10 ** power(),
-    label: () => (power() === 0 ? label : `${axis.label}, ${powerOfTen(power())}${axis.unit && ` ${axis.unit}`}`),
+    label: () => (power() === 0 ? label : scaled()),
   };
 }
 

@@ -55,13 +55,14 @@ export const exactSpan = (seconds: number): string =>
 /** A measured value. Six digits are beyond what any interval here supports. */
 export const exactValue = (value: number): string => grouped(String(Number(value.toPrecision(6))));
 
-function grouped(text: string): string {
+/** Digits in groups of three. */
+export function grouped(text: string): string {
   const [whole = "", rest] = text.split(".");
   const spaced = whole.replace(/\B(?=(\d{3})+$)/g, THIN_SPACE).replace(/^-/, "\u2212");
   return rest === undefined ? spaced : `${spaced}.${rest}`;
 }
 
 export function powerOfTen(power: number): string {
-  const raised = [...String(power)].map((sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(sign)]));
-  return `10${raised.join("")}`;
+  const raised = (sign: string) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(sign)]);
+  return `10${[...String(power)].map(raised).join("")}`;
 }

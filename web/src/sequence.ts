@@ -55,6 +55,8 @@ export function drawSequence(section: HTMLElement, index: SequenceIndex): Board 
 class SequencePlot {
   readonly board: Board;
   private readonly panels: (Panel & Entry)[];
+  /** The panels' elements, in the same order. */
+  private readonly holders: HTMLElement[] = [];
   private readonly kinds: Kind<MarkKey>[];
   private readonly windows = windowKinds();
   private readonly timeouts = kind("timeouts", "timeouts", "mark-timeout", "tee", null);
@@ -92,9 +94,7 @@ class SequencePlot {
     const changed = () => this.board.changed();
     if (this.panels.length > 1) {
       legend(head, "Schemes", this.panels, () => {
-        for (const panel of this.panels) {
-          section.querySelector<HTMLElement>(`[data-scheme="${panel.scheme}"]`)?.toggleAttribute("hidden", !panel.shown);
-        }
+        this.panels.forEach((panel, i) => this.holders[i]?.toggleAttribute("hidden", !panel.shown));
         changed();
       });
     }
@@ -108,7 +108,7 @@ class SequencePlot {
   private addPanel(grid: HTMLElement, panel: Panel & Entry): void {
     const holder = document.createElement("div");
     holder.className = "panel";
-    holder.dataset["scheme"] = String(panel.scheme);
+    this.holders.push(holder);
     const title = document.createElement("h3");
     title.textContent = panel.name;
     title.style.setProperty("--swatch", `var(--${schemeColour(panel.scheme)})`);
@@ -252,7 +252,12 @@ const occurrences = (panel: Panel, key: "timeouts" | "outages"): number =>
 
 function bytesScale(label: string, link: Link) {
   const unit = () => byteUnit(Math.max(...link.range.map(Math.abs)));
-  return { link, spacing: "linear", label: () => `${label}, ${unit().name}`, unit: () => unit().size } as const;
+  return {
+    link,
+    spacing: "linear",
+    label: () => `${label}, ${unit().name}`,
+    unit: () => unit().size,
+  } as const;
 }
 
 /** The changes of windows in a span of time, and the one in force when it begins. */

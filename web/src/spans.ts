@@ -44,7 +44,8 @@ export function timeoutHint(plane: Plane, { timeouts }: Panel, x: number): Hint 
     return at !== undefined && Math.abs(at * plane.scaleX + plane.shiftX - x) < 5 * plane.ratio;
   });
   if (found === undefined) return null;
-  return { title: "timeout", colour: "mark-timeout", rows: [["at", exactSeconds(timeouts[found] as number)]] };
+  const at = exactSeconds(timeouts[found] as number);
+  return { title: "timeout", colour: "mark-timeout", rows: [["at", at]] };
 }
 
 export function outageHint(plane: Plane, panel: Panel, x: number): Hint | null {

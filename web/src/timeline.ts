@@ -1,6 +1,7 @@
 // What one scheme did, decoded: marks, windows, timeouts, outages.
 
 import { column, type Column, type MarksIndex, type PanelIndex } from "./data";
+import { grouped } from "./numbers";
 
 export interface Marks {
   at: Column;
@@ -55,7 +56,7 @@ export function lastTime({ marks, windows, timeouts, outages }: Panel): number {
 export function summarised({ marks, timeouts, outages }: Panel): string {
   if (Object.values(marks).every(({ at }) => at.length === 0)) return "nothing was recorded";
   const count = (number: number, one: string, many = `${one}s`) =>
-    number === 0 ? [] : [`${number.toLocaleString("en").replaceAll(",", "\u202f")} ${number === 1 ? one : many}`];
+    number === 0 ? [] : [`${grouped(String(number))} ${number === 1 ? one : many}`];
   return [
     ...count(marks.lost.at.length, "loss", "losses"),
     ...count(marks.local.at.length, "local retransmission"),
