@@ -6,7 +6,7 @@
 pub mod plain;
 pub mod snoop;
 
-use sansio::{Deadline, Engine, Input, Instant, Sink};
+use sansio::{BitRate, Deadline, Engine, Input, Instant, Sink};
 
 /// A base station's scheme: one of those in [`Scheme::NAMES`].
 #[derive(Clone, Debug)]
@@ -42,6 +42,16 @@ impl Scheme {
         match self {
             Scheme::Plain(_) => false,
             Scheme::Snoop(agent) => agent.wants_departures(),
+        }
+    }
+
+    /// Tells the radio's rate, where somebody knows it: it bounds the air that probes take. Without
+    /// it the rate is taken from departures, which says too much where they are not those onto the
+    /// air.
+    pub fn set_link_rate(&mut self, rate: BitRate) {
+        match self {
+            Scheme::Plain(_) => {}
+            Scheme::Snoop(agent) => agent.set_link_rate(rate),
         }
     }
 

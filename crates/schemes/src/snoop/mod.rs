@@ -37,7 +37,7 @@ pub use statistics::Statistics;
 use air::Air;
 use flow::Flow;
 use sansio::{
-    Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input, Instant,
+    BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input, Instant,
     Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
 };
 use timers::Timer;
@@ -117,6 +117,13 @@ impl Agent {
     /// The parameters.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Tells the radio's rate, for the bound on probes.
+    pub fn set_link_rate(&mut self, rate: BitRate) {
+        if let config::Restart::Probe(probe) = &mut self.config.restart {
+            probe.link_rate = Some(rate);
+        }
     }
 
     /// What was done so far.

@@ -4,6 +4,7 @@
 //! idle timers are lazy: a packet only notes the time, and a timer that fires too early is set
 //! again; so no packet costs a heap operation. Nothing acts early.
 
+use super::cache::Copy;
 use super::config::{Config, Repair, Restart};
 use super::flow::Flow;
 use super::resend::{Occasion, resend};
@@ -115,6 +116,9 @@ pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: I
     Fate::Keep
 }
 
+/// A re-sent copy that did not depart for so long after the one before was dropped by its queue.
+const COPY_DROPPED_AFTER: Duration = Duration::from_secs(1);
+
 /// SNOOP-TMR-2: the lowest segment once more.
 fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     if context.shared.radio == Radio::Down {
@@ -130,6 +134,19 @@ fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
         flow.episode_end = None;
         rule(context.sink, flow.key, None, ("SNOOP-TMR-7", "local effort ended", seq.0.into()));
         return;
+    }
+    if context.config.repair == Repair::Evidence {
+        // Ours counts from the departure of the newest copy: several holes may be re-sent at once,
+        // and the last of them waits for the others. A copy that never departs was dropped.
+        let timeout = round_trip_timeout(flow, context.config);
+        let since = match entry.copy {
+            Copy::Departed => entry.departed_at,
+            Copy::Queued => now,
+            Copy::Requeued => entry.departed_at + COPY_DROPPED_AFTER,
+        };
+        if since + timeout > now {
+            return flow.timers.set(Timer::RoundTrip, since + timeout);
+        }
     }
     rule(context.sink, flow.key, None, ("SNOOP-TMR-2", "round-trip timer", seq.0.into()));
     resend(flow, 0, Occasion::Timer, context, now);
