@@ -230,3 +230,31 @@ fn push_ip(head: &mut Head, frame: &Bytes) -> usize {
         NETWORK_AT + V6
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{IpAddr, Ipv6Addr};
+
+    #[test]
+    fn an_ipv6_packet_leaves_one_hop_on_and_otherwise_unchanged() {
+        let address = |last| IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last));
+        let ip = ip::Header::new(address(1), address(2), ip::Protocol::TCP);
+        let mut bytes = vec![0; NETWORK_AT];
+        let tcp = tcp::Header::new(1, 2);
+        datagram::emit_tcp(&ip, &tcp, b"hello", &mut bytes).expect("it fits");
+        let packet = parse(bytes.clone().into(), PacketId::FIRST).expect("it is valid");
+        let link = Link { destination: Mac([2; 6]), source: Mac([4; 6]) };
+        let left = write(&packet, link).expect("it can be written");
+        let left = [left.head.as_bytes(), &left.rest].concat();
+        let mut expected = bytes;
+        expected[10..16].copy_from_slice(&[2; 6]);
+        expected[16..22].copy_from_slice(&[4; 6]);
+        expected[22..24].copy_from_slice(&[0x86, 0xdd]);
+        expected[NETWORK_AT + 7] -= 1;
+        assert_eq!(left, expected);
+        let anew = packet.rewrite(PacketId::FIRST, Cause::Original, |_| {});
+        let anew = write(&anew, link).expect("it can be written");
+        assert_eq!([anew.head.as_bytes(), &anew.rest].concat(), expected);
+    }
+}

@@ -168,12 +168,22 @@ impl Drop for Orders {
     }
 }
 
+/// What the loop counts beside the station.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    /// The most payload bytes that the scheme held at once.
+    pub(super) held_bytes_max: u64,
+    /// Frames that came faster than they were taken, and were lost.
+    pub(super) overruns: u64,
+}
+
 /// What happened so far, as one line of JSON.
-pub(super) fn statistics(station: &Station<Scheme>, held_bytes_max: u64, now: Instant) -> String {
+pub(super) fn statistics(station: &Station<Scheme>, totals: Totals, now: Instant) -> String {
     serde_json::json!({
         "seconds": now.as_secs_f64(),
         "held_bytes": station.engine().held_bytes(),
-        "held_bytes_max": held_bytes_max,
+        "held_bytes_max": totals.held_bytes_max,
+        "overruns": totals.overruns,
         "packets": station.counters(),
         "scheme": of_scheme(station.engine()),
     })
@@ -212,6 +222,34 @@ fn of_scheme(scheme: &Scheme) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_socket_gives_orders_and_gets_answers() {
+        let directory = std::env::temp_dir();
+        let path = |name: &str| directory.join(format!("lasthop-{}-{name}", std::process::id()));
+        let (control, client) = (path("control"), path("client"));
+        // A killed daemon left its socket here.
+        drop(UnixDatagram::bind(&control).expect("a socket"));
+        let mut orders = Orders::open(&Control::Socket(control.clone())).expect("it takes over");
+        assert!(Orders::open(&Control::Socket(control.clone())).is_err(), "somebody answers there");
+        assert_eq!(orders.next().expect("no error"), None);
+        let socket = UnixDatagram::bind(&client).expect("a socket");
+        for line in ["link up\n", "rubbish", "stats"] {
+            socket.send_to(line.as_bytes(), &control).expect("sent");
+        }
+        let up = Order::Notice(Notice::LinkUp(Side::RADIO));
+        let mut taken = Vec::new();
+        for _ in 0..3 {
+            taken.extend(orders.next().expect("no error"));
+        }
+        assert_eq!(taken, [up, Order::Statistics]);
+        orders.answer("{}").expect("an answer");
+        let mut answer = [0; 8];
+        assert_eq!(socket.recv(&mut answer).expect("an answer"), 2);
+        drop(orders);
+        assert!(!control.exists(), "it is removed");
+        std::fs::remove_file(client).expect("removed");
+    }
 
     #[test]
     fn orders_are_read_and_anything_else_is_none() {

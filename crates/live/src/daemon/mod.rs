@@ -27,7 +27,7 @@ use crate::sys::poll::Poll;
 use crate::sys::signals::Signals;
 use crate::sys::{Clock, process};
 use anyhow::{Context, Result};
-use control::{Order, Orders};
+use control::{Order, Orders, Totals};
 use neighbours::Neighbours;
 use rules::Rules;
 use sansio::Side;
@@ -89,10 +89,10 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
         if scheme.wants_departures() { Departures::Reported } else { Departures::Silent };
     let neighbours = Neighbours::configured(config.next_hops.iter().copied());
     let mut station = Station::new(keyed(scheme), departures, selection, neighbours);
-    let mut held_bytes_max = 0;
+    let mut totals = Totals::default();
     while !signals.caught() {
         station.turn(&mut io)?;
-        held_bytes_max = held_bytes_max.max(station.engine().held_bytes());
+        totals.held_bytes_max = totals.held_bytes_max.max(station.engine().held_bytes());
         let until = station.next_deadline().map(|at| clock.monotonic_at(at));
         let ready = poll.wait(until)?;
         if !ready.contains(&ORDERS) {
@@ -102,7 +102,8 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
             match order {
                 Order::Notice(notice) => station.notice(notice, &mut io),
                 Order::Statistics => {
-                    orders.answer(&control::statistics(&station, held_bytes_max, io.now()))?;
+                    totals.overruns += io.overruns();
+                    orders.answer(&control::statistics(&station, totals, io.now()))?;
                 }
                 Order::Stop => return Ok(()),
             }

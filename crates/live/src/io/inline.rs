@@ -73,6 +73,11 @@ impl Inline {
         })
     }
 
+    /// Frames that found no room in the sockets' queues, since this was last asked.
+    pub fn overruns(&self) -> u64 {
+        self.wired.socket.overruns() + self.radio.socket.overruns()
+    }
+
     /// The socket of a side.
     pub fn socket(&self, side: Side) -> &PacketSocket {
         if side == Side::RADIO { &self.radio.socket } else { &self.wired.socket }

@@ -9,7 +9,7 @@ use crate::radio::replay::{BASE_STATION, FIXED_HOST, MOBILE_HOST, Stream, replay
 use crate::radio::{Lateness, Radio, Report};
 use crate::sys::Clock;
 use crate::sys::tcp_socket::Options;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use sansio::{Host, Instant, StreamId};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4, TcpListener};
@@ -30,6 +30,9 @@ pub struct LabRun {
     pub streams: Vec<StreamResult>,
     /// How late the radio was.
     pub lateness: Lateness,
+    /// Frames lost in the radio's own sockets and devices, by no hop's decision: with any, the run
+    /// is not what was asked for.
+    pub mishaps: u64,
     /// The daemon's statistics at the end.
     pub daemon: Option<serde_json::Value>,
     /// Why the run counts as failed; `None` if it does not.
@@ -132,8 +135,10 @@ impl Lab {
             // Kernels before 6.11 (rto_min) and 6.15 (rto_max) have no such settings.
             let tuned = setup.scheme == RunSetup::PLAIN_TUNED;
             for (setting, ordinary, value) in TUNED {
-                let changed = network::set(host, setting, if tuned { value } else { ordinary });
-                ensure!(!tuned || changed.is_ok(), "{}: {:#}", setup.scheme, changed.unwrap_err());
+                match network::set(host, setting, if tuned { value } else { ordinary }) {
+                    Err(error) if tuned => return Err(error.context(setup.scheme.clone())),
+                    _ => {}
+                }
             }
         }
         Ok(())
@@ -237,7 +242,14 @@ fn start<'scope>(
         SocketAddr::V6(address) => SocketAddrV4::new(plan.receiver.address, address.port()),
     };
     let receiver = scope.spawn(move || transfer::receive(listener, size, &done, stop));
-    let send = move || transfer::send(&plan.sender, to, (plan.stream, size), options, stop);
+    let send = move || {
+        let sent = transfer::send(&plan.sender, to, (plan.stream, size), options, stop);
+        if sent.is_err() {
+            // Nothing more will come: the receiver need not wait for it.
+            stop.store(true, Ordering::Relaxed);
+        }
+        sent
+    };
     Ok(Threads { sender: scope.spawn(send), receiver })
 }
 
@@ -330,6 +342,7 @@ fn result<O: Observer>(
         measures,
         streams: results,
         lateness: report.lateness,
+        mishaps: report.mishaps,
         daemon,
         failure,
     }

@@ -50,8 +50,8 @@ pub struct Report {
     pub transitions: Vec<(Instant, State)>,
     /// How late it was.
     pub lateness: Lateness,
-    /// Frames that a device refused.
-    pub refused: u64,
+    /// Frames that found no room in a socket or that a device refused: losses that no hop decided.
+    pub mishaps: u64,
 }
 
 #[derive(Debug)]
@@ -284,11 +284,12 @@ impl Emulator {
     }
 
     fn report(self) -> Report {
+        let overruns = self.sockets.iter().map(PacketSocket::overruns).sum::<u64>();
         Report {
             log: self.air.into_log(),
             transitions: self.transitions,
             lateness: Lateness::of(self.late, self.scheduling),
-            refused: self.refused,
+            mishaps: self.refused + overruns,
         }
     }
 }

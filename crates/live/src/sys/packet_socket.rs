@@ -123,6 +123,25 @@ impl PacketSocket {
         &self.interface
     }
 
+    /// Frames that found no room in the socket's queue, since this was last asked; 0 if the kernel
+    /// does not say.
+    pub fn overruns(&self) -> u64 {
+        // struct tpacket_stats of linux/if_packet.h: packets, drops.
+        let mut counted = [0_u32; 2];
+        let mut length = size_of_val(&counted) as libc::socklen_t;
+        // SAFETY: pointer and length describe `counted`; both outlive the call.
+        let result = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                PACKET_STATISTICS,
+                std::ptr::from_mut(&mut counted).cast(),
+                &mut length,
+            )
+        };
+        if result < 0 { 0 } else { u64::from(counted[1]) }
+    }
+
     /// Takes the frames that wait, at most [`BATCH`]; returns how many there were.
     ///
     /// # Errors
@@ -310,5 +329,7 @@ pub fn find(name: &str) -> Result<Interface> {
 
 /// linux/if_packet.h; not in every libc.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+/// linux/if_packet.h.
+const PACKET_STATISTICS: libc::c_int = 6;
 /// linux/if_packet.h.
 const PACKET_QDISC_BYPASS: libc::c_int = 20;

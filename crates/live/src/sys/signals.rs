@@ -1,18 +1,24 @@
 //! Ctrl-C and SIGTERM as a flag, and as a descriptor for those who wait in [`super::poll`].
 //!
-//! The flag is the one static of this project: a signal handler has nothing else to write to.
+//! What a signal handler writes to, and who installed it, is the only mutable static of this
+//! project: a handler has no other way to tell.
 
 use anyhow::{Context, Result};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static WAKE: AtomicI32 = AtomicI32::new(-1);
+static HANDLERS: Mutex<Weak<Handlers>> = Mutex::new(Weak::new());
 
-/// Catches the signals as long as it lives; then what was there before is back.
+/// Catches the signals as long as one of these lives; then what was there before is back.
+#[derive(Clone, Debug)]
+pub struct Signals(Arc<Handlers>);
+
 #[derive(Debug)]
-pub struct Signals {
+struct Handlers {
     wake: OwnedFd,
     before: [libc::sigaction; 2],
 }
@@ -20,11 +26,34 @@ pub struct Signals {
 const CAUGHT_SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
 impl Signals {
-    /// Begins to catch.
+    /// Begins to catch, or joins those who do.
     ///
     /// # Errors
     /// If the process is out of descriptors.
     pub fn catch() -> Result<Self> {
+        let mut handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(handlers) = handlers.upgrade() {
+            return Ok(Signals(handlers));
+        }
+        let installed = Arc::new(Handlers::install()?);
+        *handlers = Arc::downgrade(&installed);
+        Ok(Signals(installed))
+    }
+
+    /// True once one of the signals came.
+    pub fn caught(&self) -> bool {
+        CAUGHT.load(Ordering::SeqCst)
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.wake.as_fd()
+    }
+}
+
+impl Handlers {
+    fn install() -> Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .context("make a descriptor for signals")?;
         CAUGHT.store(false, Ordering::SeqCst);
@@ -39,22 +68,11 @@ impl Signals {
             unsafe { libc::sigaction(signal, &action, &mut before) };
             before
         });
-        Ok(Signals { wake, before })
-    }
-
-    /// True once one of the signals came.
-    pub fn caught(&self) -> bool {
-        CAUGHT.load(Ordering::SeqCst)
+        Ok(Handlers { wake, before })
     }
 }
 
-impl AsFd for Signals {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wake.as_fd()
-    }
-}
-
-impl Drop for Signals {
+impl Drop for Handlers {
     fn drop(&mut self) {
         for (signal, before) in CAUGHT_SIGNALS.into_iter().zip(&self.before) {
             // SAFETY: the pointer outlives the call; `before` is what sigaction(2) had given.

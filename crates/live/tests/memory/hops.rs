@@ -92,7 +92,7 @@ fn stream() -> Stream {
 }
 
 fn report(log: Log, transitions: Vec<(Instant, State)>) -> Report {
-    Report { log, transitions, lateness: Lateness::default(), refused: 0 }
+    Report { log, transitions, lateness: Lateness::default(), mishaps: 0 }
 }
 
 /// The start of a connection, one segment through, and what the base station makes of it.
