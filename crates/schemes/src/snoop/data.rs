@@ -250,7 +250,10 @@ fn keep(
         }
         match origin {
             Origin::First => flow.cache.push(entry),
-            Origin::Repeated => flow.cache.insert(entry),
+            Origin::Repeated => {
+                flow.cache.insert(entry);
+                flow.evidence.on_filled(start);
+            }
         }
         start = segment_end;
     }

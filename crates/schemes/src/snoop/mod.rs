@@ -37,8 +37,8 @@ pub use statistics::Statistics;
 use air::Air;
 use flow::Flow;
 use sansio::{
-    BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input, Instant,
-    Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
+    BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input,
+    Instant, Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
 };
 use timers::Timer;
 use wire::tcp::{Flags, Header, Seq};

@@ -111,6 +111,17 @@ impl Evidence {
         self.unneeded += 1;
     }
 
+    /// A segment joined the cache below data that has arrived: the sender filled a hole, and the
+    /// radio may lose this one, too.
+    pub(super) fn on_filled(&mut self, start: Seq) {
+        if self.highest.is_some_and(|highest| start.before(highest)) {
+            let at = self.holes.partition_point(|hole| hole.before(start));
+            if self.holes.get(at) != Some(&start) {
+                self.holes.insert(at, start);
+            }
+        }
+    }
+
     /// Everything below `ack` has arrived; `partial` is the first byte of a segment that the ACK
     /// cuts.
     #[inline]

@@ -119,6 +119,9 @@ pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: I
 /// A re-sent copy that did not depart for so long after the one before was dropped by its queue.
 const COPY_DROPPED_AFTER: Duration = Duration::from_secs(1);
 
+/// An ACK may be delayed for so long while segments keep coming: the paper's floor (SNOOP-TMR-3).
+const DELAYED_ACK: Duration = Duration::from_millis(40);
+
 /// SNOOP-TMR-2: the lowest segment once more.
 fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     if context.shared.radio == Radio::Down {
@@ -138,7 +141,15 @@ fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     if context.config.repair == Repair::Evidence {
         // Ours counts from the departure of the newest copy: several holes may be re-sent at once,
         // and the last of them waits for the others. A copy that never departs was dropped.
-        let timeout = round_trip_timeout(flow, context.config);
+        let mut timeout = round_trip_timeout(flow, context.config);
+        if entry.retransmissions == 0 {
+            // Not re-sent yet: SACK blocks will tell if it is lost. Without them the timer has to,
+            // but the ACK of a segment before a hole may be a delayed one.
+            if flow.evidence.has_seen_sack() {
+                return;
+            }
+            timeout = timeout.max(DELAYED_ACK);
+        }
         let since = match entry.copy {
             Copy::Departed => entry.departed_at,
             Copy::Queued => now,

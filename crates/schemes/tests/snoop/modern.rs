@@ -95,6 +95,16 @@ fn mod_1_a_hole_that_is_not_cached_is_for_the_sender_to_repair() {
 }
 
 #[test]
+fn mod_1_a_hole_that_the_sender_filled_is_repaired_if_the_air_loses_it_then() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 2).segments(3, 4).after_millis(10).ack(2000).sack(2000, &[(3000, 7000)]);
+    drill.data(2000..3000).segments(7, 1).after_millis(10).quietly();
+    // Marked, so its duplicates pass; re-sent all the same.
+    drill.sack(2000, &[(3000, 8000)]);
+    drill.expect(&["wired ack 2000 sack 3000..8000", "radio high 2000..3000 local"]);
+}
+
+#[test]
 fn mod_1_without_sack_the_papers_counting_repairs() {
     let mut drill = window();
     drill.ack(1000).expect(&["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"]);
