@@ -148,7 +148,9 @@ struct Scratch(String);
 
 impl Scratch {
     fn make() -> Result<Self> {
-        let scratch = Scratch(format!("lh-{}-doctor", std::process::id()));
+        // Two labs of one process may ask at the same time.
+        let (process, nanos) = (std::process::id(), monotonic_nanos());
+        let scratch = Scratch(format!("lh-{process}-doctor-{nanos}"));
         let name = &scratch.0;
         run("ip", &["netns", "add", name])?;
         let pair = ["link", "add", DEVICE, "type", "veth", "peer", "name", "try1"];

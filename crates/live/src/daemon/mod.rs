@@ -8,6 +8,9 @@
 //! the daemon and by the kernel, and both send it on. Hosts take that for a harmless duplicate;
 //! the other order would lose packets.
 //!
+//! Limits: both devices have the same MTU, since the daemon sends no "packet too big"; the base
+//! station's own addresses are those it had when the daemon began.
+//!
 //! Map: [`station`] (the loop without its waiting), [`selection`] (which packets), [`neighbours`]
 //! (next hops), [`rules`] (nft), [`control`] (notices and statistics while it runs).
 
@@ -26,7 +29,7 @@ use crate::io::inline::{Devices, Inline};
 use crate::sys::poll::Poll;
 use crate::sys::signals::Signals;
 use crate::sys::{Clock, process};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use control::{Order, Orders, Totals};
 use neighbours::Neighbours;
 use rules::Rules;
@@ -67,11 +70,21 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
     process::precise_timers()?;
     let clock = Clock::starting_now();
     let mut io = Inline::open(&config.devices, clock)?;
+    let (wired, radio) = (io.socket(Side::WIRED).interface(), io.socket(Side::RADIO).interface());
+    ensure!(
+        wired.mtu == radio.mtu,
+        "{} has an MTU of {} bytes, {} of {}: set them alike, since nobody here would tell a \
+         sender that its packets are too long",
+        wired.name,
+        wired.mtu,
+        radio.name,
+        radio.mtu
+    );
     let selection = Selection {
         mobile: config.mobile,
         own: own_addresses()?,
-        wired: io.socket(Side::WIRED).interface().mac,
-        radio: io.socket(Side::RADIO).interface().mac,
+        wired: wired.mac,
+        radio: radio.mac,
     };
     let mut orders = Orders::open(&config.control)?;
     let mut poll = Poll::new()?;

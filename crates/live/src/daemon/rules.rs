@@ -24,6 +24,8 @@ pub struct Rules {
 pub const TABLE: &str = "lasthop";
 /// How long nft may take to install the rules.
 const INSTALL_MAX: Duration = Duration::from_secs(3);
+/// How long the rules of a killed daemon may take to go away.
+const VANISH_MAX: Duration = Duration::from_secs(1);
 /// Between two looks.
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(5);
 
@@ -34,7 +36,13 @@ impl Rules {
     /// # Errors
     /// If nft is missing or refuses, or another daemon's table is there.
     pub fn install(text: &str) -> Result<Self> {
-        ensure!(list()?.is_none(), "the table {TABLE} is there: another daemon runs here");
+        let clock = Clock::starting_now();
+        // The rules of a daemon that was just killed go away in this moment.
+        while list()?.is_some() {
+            let in_time = clock.now() < Instant::ZERO + VANISH_MAX;
+            ensure!(in_time, "the table {TABLE} is there: another daemon runs here");
+            std::thread::sleep(LOOK_EVERY);
+        }
         let mut command = Command::new("nft");
         command.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut nft = dies_with_parent(command.process_group(0)).spawn().context("start nft")?;

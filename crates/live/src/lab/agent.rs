@@ -23,7 +23,7 @@ pub struct Program {
     pub arguments: Vec<OsString>,
 }
 
-/// A running daemon; dropping it kills it.
+/// A running daemon; dropping it ends it.
 #[derive(Debug)]
 pub struct Agent {
     child: Child,
@@ -37,6 +37,10 @@ pub struct Line(Arc<Mutex<Option<ChildStdin>>>);
 
 /// How long a daemon may take to begin, and to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Looks at a daemon that was asked to end, until it is killed: 1 s.
+const FAREWELL_LOOKS: u32 = 500;
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 impl Line {
     /// Gives an order. Nobody may be there, or be killed at this moment: then it is lost.
@@ -98,7 +102,7 @@ impl Agent {
                 Ok(agent)
             }
             Err(_) => {
-                agent.stop();
+                agent.end();
                 bail!("the daemon did not begin: {}", agent.complaint());
             }
         }
@@ -122,7 +126,11 @@ impl Agent {
     }
 
     /// SIGKILL: no farewell.
-    pub fn stop(&mut self) {
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
         // An error means that it is gone already.
         let _killed = self.child.kill();
         let _status = self.child.wait();
@@ -140,7 +148,15 @@ impl Agent {
 }
 
 impl Drop for Agent {
+    /// Lets it take its rules away itself, so that the next run does not meet them.
     fn drop(&mut self) {
-        self.stop();
+        self.line.order("stop");
+        for _ in 0..FAREWELL_LOOKS {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                break;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        self.end();
     }
 }

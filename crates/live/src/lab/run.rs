@@ -192,7 +192,11 @@ impl Lab {
             }
             while let Some(step) = drill.front().filter(|step| Instant::ZERO + step.at <= now) {
                 match step.what {
-                    Drill::Kill => *agent = None,
+                    Drill::Kill => {
+                        if let Some(agent) = agent.take() {
+                            agent.kill();
+                        }
+                    }
                     Drill::Restart => *agent = self.start_agent(setup, line)?,
                 }
                 drill.pop_front();

@@ -19,6 +19,8 @@ pub struct Interface {
     pub index: u32,
     /// Its address.
     pub mac: Mac,
+    /// The longest datagram it carries, in bytes.
+    pub mtu: u32,
 }
 
 /// What stands before the link-layer header in every frame of a socket.
@@ -323,8 +325,11 @@ pub fn find(name: &str) -> Result<Interface> {
         return Err(anyhow!("its link type is {}, not Ethernet", address.sa_family))
             .with_context(attempt);
     }
+    super::offload::device_ioctl(libc::SIOCGIFMTU, &mut request).with_context(attempt)?;
+    // SAFETY: SIOCGIFMTU filled in the MTU, which is positive.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu } as u32;
     let octets = address.sa_data.first_chunk::<6>().expect("a hardware address has 14 bytes");
-    Ok(Interface { name: name.to_owned(), index, mac: Mac(octets.map(|octet| octet as u8)) })
+    Ok(Interface { name: name.to_owned(), index, mac: Mac(octets.map(|octet| octet as u8)), mtu })
 }
 
 /// linux/if_packet.h; not in every libc.

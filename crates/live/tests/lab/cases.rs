@@ -22,6 +22,7 @@ pub(crate) const ALL: &[Case] = &[
     ("a_notified_outage_ends_within_a_round_trip", a_notified_outage),
     ("an_outage_that_nobody_announces_ends_soon_after", an_outage_that_nobody_announces),
     ("both_directions_at_once_for_a_duration", both_directions),
+    ("two_labs_stand_side_by_side", two_labs_stand_side_by_side),
     ("super_packets_with_open_checksums_pass_the_daemon", super_packets),
     ("tuned_settings_hold_for_one_run_only", tuned_settings_hold_for_one_run_only),
     ("a_link_that_holds_packets_loses_none_of_them", a_link_that_holds_packets),
@@ -120,6 +121,18 @@ fn both_directions() {
         assert!(stream.received_bytes > 300_000, "{stream:?}");
         assert!(transfer.delivered_bytes > 300_000, "{transfer:?}");
     }
+}
+
+fn two_labs_stand_side_by_side() {
+    std::thread::scope(|scope| {
+        for lane in 0..2 {
+            scope.spawn(move || {
+                let mut setup = setup("snoop");
+                setup.amount = Amount::Size(500_000);
+                run(&mut crate::support::lab_in(lane), &setup)
+            });
+        }
+    });
 }
 
 fn super_packets() {

@@ -41,7 +41,12 @@ pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
 
 /// A lab whose daemon is this program.
 pub(crate) fn lab() -> Lab {
-    Lab::open(0, program(&["daemon"])).unwrap_or_else(|error| panic!("{error:#}"))
+    lab_in(0)
+}
+
+/// The same in a lane of its own.
+pub(crate) fn lab_in(lane: u32) -> Lab {
+    Lab::open(lane, program(&["daemon"])).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 /// This program with these arguments first.
