@@ -2,6 +2,7 @@
 //! place, with the same messages as for scenario files.
 
 use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Keeps TCP fast across a last hop that is lossy and moves.
@@ -21,6 +22,17 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run a scenario and keep each run's records
     Run(RunArgs),
+    /// Prove it on this machine: real kernels, our emulated radio, the real daemon
+    Lab(LabArgs),
+    /// Run an engine between two interfaces
+    #[command(subcommand)]
+    Daemon(Daemon),
+    /// What this machine can do, and how to make it do the rest
+    Doctor {
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
     /// Work with scenario files
     #[command(subcommand)]
     Scenario(Scenario),
@@ -55,6 +67,52 @@ pub(crate) struct RunArgs {
     /// Write every event of each run as text (trace.txt)
     #[arg(long)]
     pub(crate) trace: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    #[command(flatten)]
+    pub(crate) link: LinkArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// No prediction of the simulator beside the rows
+    #[arg(long)]
+    pub(crate) no_prediction: bool,
+    /// Run this at the mobile host while the network is up, instead of transfers
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Daemon {
+    /// Repair the last hop behind RADIO for the hosts in PREFIX
+    BaseStation(BaseStationArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BaseStationArgs {
+    /// Interface toward the fixed hosts
+    #[arg(long, value_name = "IF")]
+    pub(crate) wired: String,
+    /// Interface toward the mobile hosts
+    #[arg(long, value_name = "IF")]
+    pub(crate) radio: String,
+    /// Another interface toward them whose packets are sent first
+    #[arg(long, value_name = "IF")]
+    pub(crate) radio_high: Option<String>,
+    /// The mobile hosts' addresses, as in 10.0.2.0/24
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) mobile: String,
+    /// The scheme
+    #[arg(long, default_value = "snoop-modern")]
+    pub(crate) scheme: String,
+    /// The radio's rate, which bounds probing; measured if not given
+    #[arg(long, value_name = "RATE")]
+    pub(crate) radio_rate: Option<String>,
+    /// Take orders (link up, link down, forget, stats, stop) from a socket made here, or from
+    /// standard input (-)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) control: Option<String>,
 }
 
 /// The link, the hosts, what to compare. Every option is also a key of scenario files.

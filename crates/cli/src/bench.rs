@@ -68,10 +68,9 @@ fn plan(args: &BenchSim) -> Result<Plan, Error> {
     if args.flows == 0 || args.flows > 1_000_000 {
         return Err(Error::Usage(format!("--flows {}: expected 1 to 1000000", args.flows)));
     }
-    let text = |name: &str, error: scenario::QuantityError| Error::Usage(format!("--{name}: {error}"));
-    let parse = |key: &'static str, value: &str| {
-        value.parse().map_err(|error| text(key, error))
-    };
+    let text =
+        |name: &str, error: scenario::QuantityError| Error::Usage(format!("--{name}: {error}"));
+    let parse = |key: &'static str, value: &str| value.parse().map_err(|error| text(key, error));
     let draft = Draft {
         rate: Some(parse("rate", "2Mbit/s")?),
         delay: Some("1ms".parse().map_err(|error| text("delay", error))?),

@@ -54,7 +54,7 @@ fn measure(
     let stop = Stop::default();
     let bar = bar(cases.len() as u64 * u64::from(scenario.seeds), quiet);
     let comparison = interrupt.while_running(&stop, || {
-        study::compare(&scenario, output.jobs, &stop, || bar.inc(1))
+        study::compare(&scenario, &cases, output.jobs, (&stop, || bar.inc(1)))
     });
     bar.finish_and_clear();
     let comparison = comparison.map_err(Error::usage)?;
@@ -62,7 +62,7 @@ fn measure(
     Ok((scenario, comparison))
 }
 
-fn print(output: &OutputArgs, document: &Document<'_>) -> Result<(), Error> {
+pub(crate) fn print(output: &OutputArgs, document: &Document<'_>) -> Result<(), Error> {
     if output.json {
         let text = serde_json::to_string_pretty(document).map_err(Error::usage)?;
         println!("{text}");
@@ -72,7 +72,7 @@ fn print(output: &OutputArgs, document: &Document<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn verdict(comparison: &Comparison) -> Result<(), Error> {
+pub(crate) fn verdict(comparison: &Comparison) -> Result<(), Error> {
     if !comparison.complete {
         return Err(Error::Interrupted);
     }

@@ -9,8 +9,12 @@ pub(crate) enum Error {
     Failed(Option<String>),
     /// Bad input or usage: nothing was started.
     Usage(String),
+    /// The machine cannot do it; why, and the fix.
+    Machine(String),
     /// The user interrupted; finished runs are kept.
     Interrupted,
+    /// Another program's exit code, passed on.
+    Passed(u8),
 }
 
 impl Error {
@@ -22,14 +26,17 @@ impl Error {
         match self {
             Error::Failed(_) => 1,
             Error::Usage(_) => 2,
+            Error::Machine(_) => 3,
             Error::Interrupted => 130,
+            Error::Passed(code) => *code,
         }
     }
 
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Error::Failed(message) => message.as_deref(),
-            Error::Usage(message) => Some(message),
+            Error::Usage(message) | Error::Machine(message) => Some(message),
+            Error::Passed(_) => None,
             Error::Interrupted => Some("interrupted; finished runs are kept"),
         }
     }

@@ -6,7 +6,9 @@
 mod args;
 mod bench;
 mod compare;
+mod daemon;
 mod error;
+mod lab;
 mod list;
 mod options;
 mod oracle;
@@ -15,7 +17,7 @@ mod progress;
 mod rundir;
 mod table;
 
-use args::{Arguments, Bench, Command, Oracle, Scenario};
+use args::{Arguments, Bench, Command, Daemon, Oracle, Scenario};
 use clap::Parser;
 use error::Error;
 use std::process::ExitCode;
@@ -37,6 +39,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     match &arguments.command {
         Command::Compare(compare) => compare::compare(compare, arguments.quiet),
         Command::Run(run) => compare::run(run, arguments.quiet),
+        Command::Lab(lab) => lab::lab(lab, arguments.quiet),
+        Command::Daemon(Daemon::BaseStation(options)) => daemon::base_station(options),
+        Command::Doctor { json } => lab::doctor(*json),
         Command::Scenario(Scenario::Check { file }) => options::check(file),
         Command::Schemes { json } => list::schemes(*json),
         Command::Bench(Bench::Sim(options)) => bench::sim(options),

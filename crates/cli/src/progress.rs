@@ -11,7 +11,9 @@ use study::Stop;
 pub(crate) fn bar(runs: u64, quiet: bool) -> ProgressBar {
     let shown = !quiet && std::io::stderr().is_terminal();
     let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} of about {duration}");
+    let style = ProgressStyle::with_template(
+        "{bar:30} {pos}/{len} runs, {elapsed} of about {duration} {msg}",
+    );
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::with_draw_target(Some(runs), target).with_style(style)
 }
@@ -27,7 +29,8 @@ impl Interrupt {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             // Order matters: the shutdown looks at the flag that the line after it sets.
-            let second = signal_hook::flag::register_conditional_shutdown(signal, 130, asked.clone());
+            let second =
+                signal_hook::flag::register_conditional_shutdown(signal, 130, asked.clone());
             let first = signal_hook::flag::register(signal, asked.clone());
             if second.is_err() || first.is_err() {
                 eprintln!("lasthop: cannot listen for signal {signal}: Ctrl-C ends at once");
@@ -37,11 +40,7 @@ impl Interrupt {
     }
 
     /// Passes a request on to `stop` while `work` runs.
-    pub(crate) fn while_running<T: Send>(
-        &self,
-        stop: &Stop,
-        work: impl FnOnce() -> T + Send,
-    ) -> T {
+    pub(crate) fn while_running<T: Send>(&self, stop: &Stop, work: impl FnOnce() -> T + Send) -> T {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -50,7 +50,9 @@ pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
         fs::write(&probe, b"")?;
         fs::remove_file(&probe)
     });
-    attempt.map_err(|error| Error::Usage(format!("--out {}: cannot write there: {error}", out.display())))
+    attempt.map_err(|error| {
+        Error::Usage(format!("--out {}: cannot write there: {error}", out.display()))
+    })
 }
 
 pub(crate) fn write_summary(out: &Path, document: &Document<'_>) -> Result<(), Error> {
@@ -181,9 +183,10 @@ fn repeat(scenario: &Scenario, case: &Case, seed: u64) -> String {
 
 /// The name of a run's folder: scheme, sender, seed, and a hash of all the rest.
 fn name(scenario: &Scenario, case: &Case, seed: u64) -> String {
-    let hash = repeat(scenario, case, seed).bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-    });
+    let hash =
+        repeat(scenario, case, seed).bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+        });
     format!("run-{}-{}-{seed}-{hash:016x}", case.scheme, case.sender)
 }
 

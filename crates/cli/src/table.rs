@@ -108,42 +108,98 @@ fn values() -> Vec<ColumnOf> {
     use Kind::{HighestIsBest, LowestIsBest, Value};
     use Needed::{Always, IfAny};
     vec![
-        value("goodput", "Mbit/s", HighestIsBest, "bytes delivered in order over the time it took", Always, |row| {
-            let Some(goodput) = row.goodput_bps else { return Cell::none() };
-            let mbps = goodput.mean / 1e6;
-            let interval = goodput.ci95.map_or(String::new(), |ci| format!(" ± {:.3}", ci / 1e6));
-            Cell::number(mbps, format!("{mbps:.3}{interval}"))
-        }),
-        value("of ceiling", "%", HighestIsBest, "of what the last hop can deliver at this error rate", Always, |row| {
-            number(row.ceiling_share.map(|share| share * 100.0), 1)
-        }),
-        value("stall p50/max", "s", LowestIsBest, "longest time of a run in which nothing was delivered", Always, |row| {
-            pair(row.stall_s)
-        }),
-        value("after outage p50/p95/max", "s", LowestIsBest, "from the link's return to the first new ACK at the sender", IfAny, |row| {
-            triple(row.stall_after_outage_s)
-        }),
+        value(
+            "goodput",
+            "Mbit/s",
+            HighestIsBest,
+            "bytes delivered in order over the time it took",
+            Always,
+            |row| {
+                let Some(goodput) = row.goodput_bps else { return Cell::none() };
+                let mbps = goodput.mean / 1e6;
+                let interval =
+                    goodput.ci95.map_or(String::new(), |ci| format!(" ± {:.3}", ci / 1e6));
+                Cell::number(mbps, format!("{mbps:.3}{interval}"))
+            },
+        ),
+        value(
+            "of ceiling",
+            "%",
+            HighestIsBest,
+            "of what the last hop can deliver at this error rate",
+            Always,
+            |row| number(row.ceiling_share.map(|share| share * 100.0), 1),
+        ),
+        value(
+            "stall p50/max",
+            "s",
+            LowestIsBest,
+            "longest time of a run in which nothing was delivered",
+            Always,
+            |row| pair(row.stall_s),
+        ),
+        value(
+            "after outage p50/p95/max",
+            "s",
+            LowestIsBest,
+            "from the link's return to the first new ACK at the sender",
+            IfAny,
+            |row| triple(row.stall_after_outage_s),
+        ),
+        value(
+            "to 500 kB p50/p95/max",
+            "s",
+            LowestIsBest,
+            "from the link's return until 500 kB more are acknowledged",
+            IfAny,
+            |row| triple(row.recovery_after_outage_s),
+        ),
         value("latency p50/p95/max", "s", LowestIsBest, "time a message takes", IfAny, |row| {
             triple(row.latency_s)
         }),
-        value("resent end to end", "", Value, "packets that the sender sent again, per run", Always, |row| {
-            number(Some(row.retransmissions_end_to_end), 1)
-        }),
-        value("locally", "", Value, "packets that the base station sent again, per run", IfAny, |row| {
-            number(Some(row.retransmissions_local), 1)
-        }),
-        value("timeouts", "", LowestIsBest, "retransmission timeouts of the sender, per run", Always, |row| {
-            number(Some(row.timeouts), 1)
-        }),
-        value("air bytes per byte", "", LowestIsBest, "everything on the air of the last hop, both ways", Always, |row| {
-            number(row.air_bytes_per_byte, 3)
-        }),
+        value(
+            "resent end to end",
+            "",
+            Value,
+            "packets that the sender sent again, per run",
+            Always,
+            |row| number(Some(row.retransmissions_end_to_end), 1),
+        ),
+        value(
+            "locally",
+            "",
+            Value,
+            "packets that the base station sent again, per run",
+            IfAny,
+            |row| number(Some(row.retransmissions_local), 1),
+        ),
+        value(
+            "timeouts",
+            "",
+            LowestIsBest,
+            "retransmission timeouts of the sender, per run",
+            Always,
+            |row| number(Some(row.timeouts), 1),
+        ),
+        value(
+            "air bytes per byte",
+            "",
+            LowestIsBest,
+            "everything on the air of the last hop, both ways",
+            Always,
+            |row| number(row.air_bytes_per_byte, 3),
+        ),
         value("base station", "KiB", Value, "most bytes in its caches", IfAny, |row| {
             number(Some(row.base_station_bytes_max as f64 / 1024.0), 0)
         }),
-        value("given up", "runs", Value, "runs that did not deliver everything in 200 times the time", IfAny, |row| {
-            number(Some(row.unfinished as f64), 0)
-        }),
+        value(
+            "given up",
+            "runs",
+            Value,
+            "runs that did not deliver everything in 200 times the time",
+            IfAny,
+            |row| number(Some(row.unfinished as f64), 0),
+        ),
     ]
 }
 

@@ -89,8 +89,23 @@ impl Plan {
     /// # Errors
     /// If the simulator has no model of the sender or the scheme.
     pub fn new(scenario: &Scenario, case: &Case) -> Result<Plan, NotSimulated> {
-        let scheme = crate::base_station::compose(&case.scheme)
-            .ok_or_else(|| NotSimulated::Scheme(case.scheme.clone()))?;
+        if case.sender.simulated().is_none() {
+            return Err(NotSimulated::Sender(case.sender.name()));
+        }
+        if crate::base_station::compose(&case.scheme).is_none() {
+            return Err(NotSimulated::Scheme(case.scheme.clone()));
+        }
+        Ok(Plan::of_path(scenario, case))
+    }
+
+    /// The plan of one case for a lab, whose kernels have senders and schemes of their own: a
+    /// sender without a model is replaced by Reno, a scheme without an engine by plain.
+    pub fn for_lab(scenario: &Scenario, case: &Case) -> Plan {
+        Plan::of_path(scenario, case)
+    }
+
+    fn of_path(scenario: &Scenario, case: &Case) -> Plan {
+        let scheme = crate::base_station::compose(&case.scheme);
         let mut radio = radio::pair(scenario.radio);
         for hop in [&mut radio.down, &mut radio.up] {
             hop.rate = scenario.rate.0;
@@ -99,24 +114,23 @@ impl Plan {
             hop.channels.extend(channels(case.ber, case.loss));
             hop.outages = outages(case.outage);
         }
-        radio.down.report_departures = scheme.wants_departures();
+        radio.down.report_departures = scheme.as_ref().is_some_and(Scheme::wants_departures);
         let wired = hop::Config {
             queue: Limit::Packets(WIRED_QUEUE_PACKETS),
             ..hop::Config::clean(scenario.wired_rate.0, scenario.wired_delay.0)
         };
-        let transfers = transfers(scenario, case.direction);
         let mut plan = Plan {
             triples: 1,
             wired: Pair::symmetric(wired),
             radio,
-            scheme: case.scheme.clone(),
-            tcp: hosts_config(scenario, case)?,
-            transfers,
+            scheme: if scheme.is_some() { case.scheme.clone() } else { "plain".to_owned() },
+            tcp: hosts_config(scenario, case),
+            transfers: transfers(scenario, case.direction),
             until: Duration::ZERO,
             forget_every: None,
         };
         plan.until = plan.patience(scenario);
-        Ok(plan)
+        plan
     }
 
     fn patience(&self, scenario: &Scenario) -> Duration {
@@ -242,9 +256,9 @@ fn transfers(scenario: &Scenario, direction: Direction) -> Vec<Transfer> {
     ways.iter().map(|&direction| Transfer { direction, application }).collect()
 }
 
-fn hosts_config(scenario: &Scenario, case: &Case) -> Result<Config, NotSimulated> {
+fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
     use crate::scenario::{Sender, Switch};
-    let congestion = case.sender.simulated().ok_or(NotSimulated::Sender(case.sender.name()))?;
+    let congestion = case.sender.simulated().unwrap_or(tcp::Congestion::Reno);
     let sack = case.sack == Switch::On;
     // Reno's windows with SACK's recovery is what RFC 6675 describes.
     let congestion = match (case.sender, sack) {
@@ -262,7 +276,7 @@ fn hosts_config(scenario: &Scenario, case: &Case) -> Result<Config, NotSimulated
     config.mss = scenario.mss.0 as u16;
     config.receive_buffer_bytes = scenario.window.0 as u32;
     config.window_scale = config.window_scale.map(|_| scale_for(config.receive_buffer_bytes));
-    Ok(config)
+    config
 }
 
 /// Linux's least retransmission timeout (TCP_RTO_MIN), a fifth of what RFC 6298 asks for.

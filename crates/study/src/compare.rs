@@ -55,11 +55,10 @@ pub enum CompareError {
 /// Before anything is run: a case that cannot be simulated.
 pub fn compare(
     scenario: &Scenario,
+    cases: &[Case],
     jobs: usize,
-    stop: &Stop,
-    done: impl Fn() + Sync,
+    (stop, done): (&Stop, impl Fn() + Sync),
 ) -> Result<Comparison, CompareError> {
-    let cases = scenario.cases();
     let plans: Vec<Plan> =
         cases.iter().map(|case| Plan::new(scenario, case)).collect::<Result<_, _>>()?;
     let seeds: Vec<u64> = (0..u64::from(scenario.seeds)).map(|n| scenario.seed + n).collect();

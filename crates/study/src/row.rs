@@ -64,6 +64,8 @@ pub struct Row {
     pub stall_after_outage_s: Option<Quantiles>,
     /// From the link's return to the next byte delivered, over all outages, seconds.
     pub receiver_stall_after_outage_s: Option<Quantiles>,
+    /// From the link's return until 500 kB more are acknowledged, over all outages, seconds.
+    pub recovery_after_outage_s: Option<Quantiles>,
     /// How long messages took, seconds; for requests.
     pub latency_s: Option<Quantiles>,
     /// Packets that end hosts sent again.
@@ -140,6 +142,7 @@ impl Row {
         let after: Vec<f64> = samples.iter().flat_map(Sample::stalls_after_outage_s).collect();
         let receiver: Vec<f64> =
             flows().flat_map(|one| &one.receiver_stalls_after_outage).map(seconds).collect();
+        let recoveries: Vec<f64> = flows().flat_map(|one| &one.recoveries).map(seconds).collect();
         let latencies: Vec<f64> = flows().flat_map(|one| &one.latencies).map(seconds).collect();
         let delivered: u64 = flows().map(|one| one.delivered_bytes).sum();
         let air: u64 = samples.iter().map(|sample| sample.measures.air_bytes).sum();
@@ -161,6 +164,7 @@ impl Row {
             stall_s: Quantiles::of(&over(Sample::stall_s)),
             stall_after_outage_s: Quantiles::of(&after),
             receiver_stall_after_outage_s: Quantiles::of(&receiver),
+            recovery_after_outage_s: Quantiles::of(&recoveries),
             latency_s: Quantiles::of(&latencies),
             retransmissions_end_to_end: per_run(|one| one.retransmissions_end_to_end),
             retransmissions_local: per_run(|one| one.retransmissions_local),

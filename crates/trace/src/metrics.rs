@@ -8,6 +8,7 @@
 //! - *stall after an outage*: from the return of the link until the sender gets the first ACK for
 //!   new data, and until the receiver delivers the next byte; only where data was outstanding when
 //!   the link returned. A link that goes away again before that ends the sample there.
+//! - *recovery*: from the return of the link until 500 kB more are acknowledged at the sender.
 //! - *air bytes*: everything that used the last hop, both ways, lost or not.
 
 use crate::{NodeId, Observer, Record, Role, What};
@@ -47,9 +48,16 @@ pub struct Transfer {
     pub stalls_after_outage: Vec<Duration>,
     /// For each outage: from the link's return to the next byte delivered at the receiver.
     pub receiver_stalls_after_outage: Vec<Duration>,
+    /// For each outage: from the link's return until [`RECOVERY_BYTES`] more are acknowledged; only
+    /// where that happened before the next outage and the end.
+    pub recoveries: Vec<Duration>,
     /// For requests: how long each message took.
     pub latencies: Vec<Duration>,
 }
+
+/// After so many bytes a connection is taken to have recovered from an outage: a user
+/// notices more than the first byte.
+pub const RECOVERY_BYTES: u32 = 500_000;
 
 /// What was measured of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,6 +103,8 @@ struct Progress {
     sender_waits_since: Option<Instant>,
     /// The link is back since, and the receiver waits for data.
     receiver_waits_since: Option<Instant>,
+    /// The link is back since, and the sender's highest ACK was that.
+    recovers_since: Option<(Instant, Seq)>,
     messages_done: u64,
 }
 
@@ -211,9 +221,14 @@ impl Meter {
         }
         sent.acknowledged = Some(tcp.ack);
         let here = |spec: &TransferSpec| spec.sender == node;
-        if let Some(index) = self.specs.iter().position(here) {
-            let samples = &mut self.measures.transfers[index].stalls_after_outage;
-            end_wait(&mut self.progress[index].sender_waits_since, samples, now);
+        let Some(index) = self.specs.iter().position(here) else { return };
+        let (transfer, progress) = (&mut self.measures.transfers[index], &mut self.progress[index]);
+        end_wait(&mut progress.sender_waits_since, &mut transfer.stalls_after_outage, now);
+        if let Some((since, from)) = progress.recovers_since
+            && tcp.ack.since(from) >= RECOVERY_BYTES
+        {
+            transfer.recoveries.push(now.since(since));
+            progress.recovers_since = None;
         }
     }
 
@@ -222,6 +237,7 @@ impl Meter {
             if self.specs[index].base == base {
                 let (transfer, progress) =
                     (&mut self.measures.transfers[index], &mut self.progress[index]);
+                progress.recovers_since = None;
                 end_wait(&mut progress.sender_waits_since, &mut transfer.stalls_after_outage, now);
                 let samples = &mut transfer.receiver_stalls_after_outage;
                 end_wait(&mut progress.receiver_waits_since, samples, now);
@@ -231,14 +247,17 @@ impl Meter {
 
     fn on_link_up(&mut self, base: NodeId, now: Instant) {
         for (index, spec) in self.specs.iter().enumerate() {
-            let mut connections = self.senders.range((spec.sender, LOWEST)..);
-            let outstanding = connections
-                .by_ref()
-                .take_while(|((node, _), _)| *node == spec.sender)
-                .any(|(_, sent)| sent.acknowledged.is_some_and(|ack| sent.next.after(ack)));
-            if spec.base == base && outstanding && !self.measures.transfers[index].complete {
-                self.progress[index].sender_waits_since = Some(now);
-                self.progress[index].receiver_waits_since = Some(now);
+            let connections = self.senders.range((spec.sender, LOWEST)..);
+            let mut own = connections.take_while(|((node, _), _)| *node == spec.sender);
+            let outstanding = own.find_map(|(_, sent)| {
+                sent.acknowledged.filter(|acknowledged| sent.next.after(*acknowledged))
+            });
+            let Some(acknowledged) = outstanding else { continue };
+            if spec.base == base && !self.measures.transfers[index].complete {
+                let progress = &mut self.progress[index];
+                progress.sender_waits_since = Some(now);
+                progress.receiver_waits_since = Some(now);
+                progress.recovers_since = Some((now, acknowledged));
             }
         }
     }
