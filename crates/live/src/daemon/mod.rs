@@ -68,6 +68,7 @@ const ORDERS: u64 = 3;
 pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
     let signals = Signals::catch()?;
     process::precise_timers()?;
+    process::keep_freed_memory();
     let clock = Clock::starting_now();
     let mut io = Inline::open(&config.devices, clock)?;
     let (wired, radio) = (io.socket(Side::WIRED).interface(), io.socket(Side::RADIO).interface());

@@ -1,7 +1,4 @@
 //! Packet sockets on the base station's devices.
-//!
-//! Each frame is copied once, from the receive buffer into memory of its own size: a packet that a
-//! cache keeps then holds no more memory than it counts.
 
 use super::PacketIo;
 use crate::sys::Clock;
@@ -109,8 +106,7 @@ impl PacketIo for Inline {
                     return Err(error).with_context(|| format!("receive from {name}"));
                 }
             }
-            let frames = self.received.frames();
-            into.extend(frames.map(|frame| (side, Bytes::copy_from_slice(frame))));
+            into.extend(self.received.take().map(|frame| (side, frame)));
         }
         Ok(())
     }

@@ -6,8 +6,9 @@
 //! - *causes*: a host repeats what it sent before; a base station makes what did not enter it. A
 //!   packet is recognised by addresses, ports, sequence number, length and IP identification, which
 //!   a repeated one shares with its original, so copies are counted.
-//! - *delivery in order*, from the ACKs that the receiver sends; it may lie back by the time for
-//!   which a receiver delays its ACKs (40 ms on Linux).
+//! - *delivery in order*: when the last byte before a gap arrives at the receiver's host, or at the
+//!   latest when the receiver acknowledges it. ACKs alone would tell up to 40 ms late, as long as
+//!   Linux delays them.
 
 use super::Report;
 use super::log::{Happened, Happening, HopName, Segment};
@@ -62,15 +63,17 @@ pub fn replay<O: Observer>(report: &Report, streams: &[Stream], observer: &mut O
 }
 
 /// A transfer under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Followed {
     stream: Stream,
     /// Sequence number of its first byte.
     first: Option<Seq>,
     /// Bytes that the sender has sent.
     sent: u64,
-    /// Bytes that the receiver has acknowledged.
+    /// Bytes delivered in order.
     delivered: u64,
+    /// Bytes that arrived beyond a gap: from, up to.
+    beyond: BTreeMap<u64, u64>,
 }
 
 /// By what a packet is known again on the other side of the base station.
@@ -93,7 +96,22 @@ struct Teller<'a, O> {
 
 impl Followed {
     fn new(stream: Stream) -> Self {
-        Followed { stream, first: None, sent: 0, delivered: 0 }
+        Followed { stream, first: None, sent: 0, delivered: 0, beyond: BTreeMap::new() }
+    }
+
+    /// Bytes arrive; returns up to where there is no gap now.
+    fn arrive(&mut self, from: u64, upto: u64) -> u64 {
+        let end = self.beyond.entry(from).or_insert(upto);
+        *end = upto.max(*end);
+        let mut whole = self.delivered;
+        while let Some((&from, &upto)) = self.beyond.first_key_value() {
+            if from > whole {
+                break;
+            }
+            whole = whole.max(upto);
+            self.beyond.pop_first();
+        }
+        whole
     }
 
     /// The offset of a sequence number, by nearness to `near`.
@@ -147,7 +165,7 @@ impl<O: Observer> Teller<'_, O> {
         self.observer.record(&Record { at, node, what: shown });
         match what {
             Happened::Sent(_) => {
-                self.deliver(sender, segment, at);
+                self.on_ack(sender, segment, at);
                 self.told[index] = Some(packet);
             }
             Happened::Arrived if receiver == BASE_STATION => {
@@ -155,6 +173,7 @@ impl<O: Observer> Teller<'_, O> {
                 let inside = self.inside.entry(mark).or_insert((packet.cause, packet.id, 0));
                 inside.2 += 1;
             }
+            Happened::Arrived => self.on_data(receiver, &packet, at),
             _ => {}
         }
     }
@@ -215,25 +234,42 @@ impl<O: Observer> Teller<'_, O> {
         (cause, None)
     }
 
+    /// Data arrives at an end host.
+    fn on_data(&mut self, node: NodeId, packet: &Packet, at: Instant) {
+        let Payload::Virtual { stream, offset, length } = packet.payload else { return };
+        let here = |one: &Followed| one.stream.receiver == node && one.stream.stream == stream;
+        let Some(index) = self.followed.iter().position(here) else { return };
+        if length > 0 {
+            let whole = self.followed[index].arrive(offset, offset + u64::from(length));
+            self.deliver(index, whole, at);
+        }
+    }
+
     /// What the receiver acknowledges when it sends this was delivered.
-    fn deliver(&mut self, node: NodeId, segment: &Segment, at: Instant) {
+    fn on_ack(&mut self, node: NodeId, segment: &Segment, at: Instant) {
         let source = Host { address: segment.ip.source, port: segment.tcp.source_port };
         let answers =
-            |one: &&mut Followed| one.stream.receiver == node && one.stream.accepted_at == source;
-        let Some(followed) = self.followed.iter_mut().find(answers) else { return };
+            |one: &Followed| one.stream.receiver == node && one.stream.accepted_at == source;
+        let Some(index) = self.followed.iter().position(answers) else { return };
+        let followed = &self.followed[index];
         if !segment.tcp.flags.contains(Flags::ACK) {
             return;
         }
-        let Some(upto) = followed.offset(segment.tcp.ack, followed.delivered) else { return };
-        // The sender's FIN counts one beyond its last byte.
-        let upto = upto.min(followed.sent);
+        if let Some(upto) = followed.offset(segment.tcp.ack, followed.delivered) {
+            // The sender's FIN counts one beyond its last byte.
+            self.deliver(index, upto.min(followed.sent), at);
+        }
+    }
+
+    fn deliver(&mut self, index: usize, upto: u64, at: Instant) {
+        let followed = &mut self.followed[index];
         let offset = followed.delivered;
         if upto > offset {
             followed.delivered = upto;
             let length = (upto - offset) as u32;
             let payload = Payload::Virtual { stream: followed.stream.stream, offset, length };
             let what = What::Delivered { payload: &payload };
-            self.observer.record(&Record { at, node, what });
+            self.observer.record(&Record { at, node: followed.stream.receiver, what });
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::{check, set_buffers, set_option};
 use anyhow::{Context, Result, anyhow};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::io;
 use wire::ethernet::Mac;
@@ -150,20 +150,20 @@ impl PacketSocket {
     /// Whatever recvmmsg(2) says, but for an empty queue.
     pub fn receive(&self, into: &mut Received) -> io::Result<usize> {
         into.count = 0;
-        let mut pieces = into.buffers.chunks_exact_mut(FRAME_BYTES_MAX).map(|buffer| libc::iovec {
-            iov_base: buffer.as_mut_ptr().cast(),
-            iov_len: buffer.len(),
-        });
-        let mut pieces: [libc::iovec; BATCH] =
-            std::array::from_fn(|_| pieces.next().expect("there is a buffer for each frame"));
+        let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let mut pieces = [nothing; BATCH];
         // SAFETY: all zero is a valid mmsghdr.
         let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-        for (message, piece) in messages.iter_mut().zip(&mut pieces) {
+        let slots = messages.iter_mut().zip(&mut pieces).zip(&mut into.buffers);
+        for ((message, piece), buffer) in slots {
+            buffer.clear();
+            let room = buffer.spare_capacity_mut();
+            *piece = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
             message.msg_hdr.msg_iov = piece;
             message.msg_hdr.msg_iovlen = 1;
         }
-        // SAFETY: every message points to one iovec, which describes one buffer; `messages`,
-        // `pieces` and `into` outlive the call and are not otherwise used in it.
+        // SAFETY: every message points to one iovec, which describes the room of one buffer;
+        // `messages`, `pieces` and `into` outlive the call and are not otherwise used in it.
         let count = unsafe {
             libc::recvmmsg(
                 self.fd.as_raw_fd(),
@@ -178,8 +178,10 @@ impl PacketSocket {
             return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
         }
         into.count = count as usize;
-        for (length, message) in into.lengths.iter_mut().zip(&messages[..into.count]) {
-            *length = (message.msg_len as usize).min(FRAME_BYTES_MAX);
+        for (buffer, message) in into.buffers.iter_mut().zip(&messages[..into.count]) {
+            let length = (message.msg_len as usize).min(buffer.capacity());
+            // SAFETY: the kernel wrote this many bytes, within the buffer's room.
+            unsafe { buffer.set_len(length) };
         }
         Ok(into.count)
     }
@@ -239,22 +241,33 @@ impl AsFd for PacketSocket {
 /// Buffers for one batch of arriving frames.
 #[derive(Debug)]
 pub struct Received {
-    buffers: Box<[u8]>,
-    lengths: [usize; BATCH],
+    buffers: Vec<BytesMut>,
     count: usize,
 }
 
 impl Received {
     /// Empty buffers.
     pub fn new() -> Self {
-        let buffers = vec![0; BATCH * FRAME_BYTES_MAX].into_boxed_slice();
-        Received { buffers, lengths: [0; BATCH], count: 0 }
+        let buffers = (0..BATCH).map(|_| BytesMut::with_capacity(FRAME_BYTES_MAX)).collect();
+        Received { buffers, count: 0 }
     }
 
     /// The frames of the last batch, in order.
     pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
-        let buffers = self.buffers.chunks_exact(FRAME_BYTES_MAX).zip(self.lengths);
-        buffers.take(self.count).map(|(buffer, length)| &buffer[..length])
+        self.buffers[..self.count].iter().map(|buffer| &buffer[..])
+    }
+
+    /// Takes the frames of the last batch, in order. A small one is copied into memory of its own
+    /// size, so that whoever keeps it keeps no more than it counts; one that fills more than half
+    /// of its buffer takes the buffer along.
+    pub fn take(&mut self) -> impl Iterator<Item = Bytes> {
+        let count = std::mem::take(&mut self.count);
+        self.buffers[..count].iter_mut().map(|buffer| {
+            if buffer.len() <= FRAME_BYTES_MAX / 2 {
+                return Bytes::copy_from_slice(buffer);
+            }
+            std::mem::replace(buffer, BytesMut::with_capacity(FRAME_BYTES_MAX)).freeze()
+        })
     }
 }
 
