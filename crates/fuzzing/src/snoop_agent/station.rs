@@ -13,6 +13,8 @@ use wire::tcp::{Flags, Header, Seq, TcpOption};
 pub(super) const STREAM: StreamId = StreamId(1);
 /// A packet in a queue that nobody empties is dropped from here on.
 const QUEUE_MAX: usize = 64;
+/// How often one input re-sends a segment, at most: both timers of the paper may be due at once.
+const RESENT_AT_ONCE_MAX: u32 = 2;
 /// No window reaches farther (RFC 7323, 2.3).
 const WINDOW_MAX: u32 = 1 << 30;
 
@@ -131,6 +133,7 @@ impl Station {
     fn handle(&mut self, input: Input, arrived: Option<(Side, &PacketRef)>) {
         self.agent.handle(input, &mut self.log, self.now);
         let mut passed = 0;
+        let mut resent = BTreeMap::new();
         for (packet, reason) in core::mem::take(&mut self.log.discarded) {
             let Some((side, arrived)) = arrived else { panic!("{reason:?} without an arrival") };
             assert!(Rc::ptr_eq(&packet, arrived), "only what arrives is let go");
@@ -146,6 +149,12 @@ impl Station {
             };
             if is_own {
                 self.check_own(side, &packet);
+                if packet.cause == Cause::LocalRetransmission {
+                    let place = packet.as_tcp().map(|tcp| (FlowKey::of(&packet), tcp.seq.0));
+                    let times = resent.entry(place).or_insert(0);
+                    *times += 1;
+                    assert!(*times <= RESENT_AT_ONCE_MAX, "{place:?} re-sent {times} times");
+                }
             } else {
                 assert_ne!(arrived.map(|(from, _)| from), Some(side), "it goes across");
                 passed += 1;

@@ -6,8 +6,8 @@
 
 use bytes::Bytes;
 use sansio::{
-    Deadline, Delivery, DropReason, Engine, Event, FlowKey, Input, Instant, Packet, PacketId,
-    PacketRef, Payload, Priority, Side, Sink, StreamId,
+    Deadline, Delivery, DropReason, Duration, Engine, Event, FlowKey, Input, Instant, Packet,
+    PacketId, PacketRef, Payload, Priority, Side, Sink, StreamId,
 };
 use tcp::{Config, Endpoint, Reading, State};
 use wire::tcp::{Flags, Seq};
@@ -69,6 +69,8 @@ pub(super) struct End {
     peer_syn: Option<Seq>,
     /// The right edge of the window offered last.
     edge: Option<Seq>,
+    /// How far the clock of its machine is ahead of the world's.
+    clock_ahead: Duration,
 }
 
 impl End {
@@ -90,15 +92,19 @@ impl End {
             delivered: 0,
             peer_syn: None,
             edge: None,
+            clock_ahead: Duration::ZERO,
         }
     }
 
-    pub(super) fn is_synchronized(&self) -> bool {
-        self.endpoint.state().is_synchronized()
+    /// True once the peer's SYN came.
+    pub(super) fn has_met_peer(&self) -> bool {
+        self.peer_syn.is_some()
     }
 
+    /// In the world's time.
     pub(super) fn next_deadline(&self) -> Option<Deadline> {
-        self.endpoint.next_deadline()
+        let deadline = self.endpoint.next_deadline()?;
+        Some(Deadline { at: deadline.at - self.clock_ahead, ..deadline })
     }
 
     /// What was sent since the last time.
@@ -107,7 +113,7 @@ impl End {
     }
 
     pub(super) fn open(&mut self, now: Instant) {
-        self.endpoint.open(&mut self.log, now);
+        self.endpoint.open(&mut self.log, now + self.clock_ahead);
         self.check();
     }
 
@@ -116,21 +122,23 @@ impl End {
         let form = if count & 1 == 0 { Form::Name } else { Form::Bytes };
         let first = u64::from((self.isn + 1).0) + self.written;
         let room = self.endpoint.send_space();
-        let taken = self.endpoint.write(stream(first, count, form), &mut self.log, now);
+        let taken =
+            self.endpoint.write(stream(first, count, form), &mut self.log, now + self.clock_ahead);
         assert!(taken <= count && u64::from(taken) <= room);
         self.written += u64::from(taken);
         self.check();
     }
 
-    /// Closes; false if that ends the connection, so that bytes written are never sent.
+    /// Closes; false if no connection has begun, so that bytes written are never sent.
     pub(super) fn close(&mut self, now: Instant) -> bool {
-        self.endpoint.close(&mut self.log, now);
+        let before = self.endpoint.state();
+        self.endpoint.close(&mut self.log, now + self.clock_ahead);
         self.check();
-        self.endpoint.state() != State::Closed
+        !matches!(before, State::Closed | State::Listen | State::SynSent) || self.has_met_peer()
     }
 
     pub(super) fn abort(&mut self, now: Instant) {
-        self.endpoint.abort(&mut self.log, now);
+        self.endpoint.abort(&mut self.log, now + self.clock_ahead);
         assert_eq!(self.endpoint.state(), State::Closed);
         assert_eq!(self.endpoint.next_deadline(), None, "nothing fires when it is over");
         self.check();
@@ -144,21 +152,25 @@ impl End {
             assert!(!payload.is_empty(), "what is readable can be read");
             self.take_delivered(&payload);
             left -= u64::from(payload.len());
-            self.endpoint.consume(u64::from(payload.len()), &mut self.log, now);
+            self.endpoint.consume(u64::from(payload.len()), &mut self.log, now + self.clock_ahead);
         }
         self.check();
     }
 
-    pub(super) fn freeze_and_restore(&mut self, now: Instant) {
-        let deadline = self.endpoint.next_deadline();
-        self.endpoint = Endpoint::restore(self.endpoint.freeze(now), now);
-        assert_eq!(self.endpoint.next_deadline(), deadline);
+    /// Freezes it and restores it on a machine whose clock is this far ahead.
+    pub(super) fn move_to_another_clock(&mut self, clock_ahead: Duration, now: Instant) {
+        let deadline = self.next_deadline();
+        let frozen = self.endpoint.freeze(now + self.clock_ahead);
+        self.clock_ahead = clock_ahead;
+        self.endpoint = Endpoint::restore(frozen, now + clock_ahead);
+        assert_eq!(self.next_deadline(), deadline, "time stands still in between");
     }
 
     pub(super) fn arrive(&mut self, packet: PacketRef, now: Instant) {
         let before = (self.endpoint.state(), self.log.discarded);
         let header = packet.as_tcp().copied();
-        self.endpoint.handle(Input::Arrival { side: Side::NETWORK, packet }, &mut self.log, now);
+        let input = Input::Arrival { side: Side::NETWORK, packet };
+        self.endpoint.handle(input, &mut self.log, now + self.clock_ahead);
         assert_eq!(self.log.discarded, before.1 + 1, "every packet ends here, once");
         let state = self.endpoint.state();
         let waited = matches!(before.0, State::Listen | State::SynSent);
@@ -171,9 +183,9 @@ impl End {
     }
 
     pub(super) fn fire(&mut self, now: Instant) {
-        let before = self.endpoint.next_deadline();
-        self.endpoint.handle(Input::Timer, &mut self.log, now);
-        let after = self.endpoint.next_deadline();
+        let before = self.next_deadline();
+        self.endpoint.handle(Input::Timer, &mut self.log, now + self.clock_ahead);
+        let after = self.next_deadline();
         if before.is_some_and(|deadline| deadline.at <= now) {
             assert!(after.is_none_or(|after| after.at > now), "{before:?}, then {after:?}");
         } else {
@@ -187,6 +199,7 @@ impl End {
     fn check(&mut self) {
         for payload in core::mem::take(&mut self.log.delivered) {
             assert_eq!(self.endpoint.config().reading, Reading::Immediate);
+            assert!(!payload.is_empty(), "a delivery is of bytes");
             self.take_delivered(&payload);
         }
         for packet in core::mem::take(&mut self.log.sent) {
