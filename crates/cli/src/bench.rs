@@ -95,14 +95,10 @@ fn plan(args: &BenchSim) -> Result<Plan, Error> {
     Ok(plan)
 }
 
-/// CPU time of this process so far, from /proc/self/schedstat (nanoseconds) of its threads.
+/// CPU time of this process so far, user and system, all threads.
 fn cpu_s() -> f64 {
-    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let nanos = threads.filter_map(|thread| {
-        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
-    });
-    nanos.sum::<u64>() as f64 / 1e9
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// The most memory this process ever had resident, from /proc/self/status.

@@ -4,7 +4,7 @@ use crate::args::{CompareArgs, LinkArgs, OutputArgs, RunArgs};
 use crate::error::Error;
 use crate::progress::{Interrupt, bar};
 use crate::{options, page, rundir, table};
-use node::Scenario;
+use node::{Plan, Scenario};
 use study::row::Document;
 use study::{Comparison, Stop};
 
@@ -48,8 +48,11 @@ fn measure(
     quiet: bool,
 ) -> Result<(Scenario, Comparison), Error> {
     let scenario = options::scenario(link)?;
-    rundir::prepare(&output.out)?;
     let cases = scenario.cases();
+    for case in &cases {
+        Plan::new(&scenario, case).map_err(Error::usage)?;
+    }
+    rundir::prepare(&output.out)?;
     let interrupt = Interrupt::listen();
     let stop = Stop::default();
     let bar = bar(cases.len() as u64 * u64::from(scenario.seeds), quiet);

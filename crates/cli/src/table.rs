@@ -71,7 +71,8 @@ impl ColumnOf {
 
 fn columns() -> Vec<ColumnOf> {
     let mut columns = names();
-    columns.extend(values());
+    columns.extend(experience());
+    columns.extend(cost());
     columns
 }
 
@@ -99,107 +100,80 @@ fn world(row: &Row) -> &'static str {
     }
 }
 
-fn values() -> Vec<ColumnOf> {
-    let value = |name: &str, unit: &str, kind, explanation: &str, needed, cell| ColumnOf {
-        column: Column::value(name, unit, kind).explained(explanation),
-        cell,
-        needed,
-    };
-    use Kind::{HighestIsBest, LowestIsBest, Value};
+/// A column of values: name and unit, what is best, what it means, when it is shown, its cell.
+fn value(
+    (name, unit): (&str, &str),
+    kind: Kind,
+    explanation: &str,
+    needed: Needed,
+    cell: fn(&Row) -> Cell,
+) -> ColumnOf {
+    ColumnOf { column: Column::value(name, unit, kind).explained(explanation), cell, needed }
+}
+
+/// What a user of the link notices.
+fn experience() -> Vec<ColumnOf> {
+    use Kind::{HighestIsBest, LowestIsBest};
     use Needed::{Always, IfAny};
+    let goodput = "bytes delivered in order over the time it took";
+    let share = "of what the last hop can deliver at this error rate";
+    let stall = "longest time of a run in which nothing was delivered";
+    let after = "from the link's return to the first new ACK at the sender";
+    let recovery = "from the link's return until 500 kB more are acknowledged";
     vec![
-        value(
-            "goodput",
-            "Mbit/s",
-            HighestIsBest,
-            "bytes delivered in order over the time it took",
-            Always,
-            |row| {
-                let Some(goodput) = row.goodput_bps else { return Cell::none() };
-                let mbps = goodput.mean / 1e6;
-                let interval =
-                    goodput.ci95.map_or(String::new(), |ci| format!(" ± {:.3}", ci / 1e6));
-                Cell::number(mbps, format!("{mbps:.3}{interval}"))
-            },
-        ),
-        value(
-            "of ceiling",
-            "%",
-            HighestIsBest,
-            "of what the last hop can deliver at this error rate",
-            Always,
-            |row| number(row.ceiling_share.map(|share| share * 100.0), 1),
-        ),
-        value(
-            "stall p50/max",
-            "s",
-            LowestIsBest,
-            "longest time of a run in which nothing was delivered",
-            Always,
-            |row| pair(row.stall_s),
-        ),
-        value(
-            "after outage p50/p95/max",
-            "s",
-            LowestIsBest,
-            "from the link's return to the first new ACK at the sender",
-            IfAny,
-            |row| triple(row.stall_after_outage_s),
-        ),
-        value(
-            "to 500 kB p50/p95/max",
-            "s",
-            LowestIsBest,
-            "from the link's return until 500 kB more are acknowledged",
-            IfAny,
-            |row| triple(row.recovery_after_outage_s),
-        ),
-        value("latency p50/p95/max", "s", LowestIsBest, "time a message takes", IfAny, |row| {
+        value(("goodput", "Mbit/s"), HighestIsBest, goodput, Always, |row| {
+            let Some(goodput) = row.goodput_bps else { return Cell::none() };
+            let mbps = goodput.mean / 1e6;
+            let interval = goodput.ci95.map_or(String::new(), |ci| format!(" ± {:.3}", ci / 1e6));
+            Cell::number(mbps, format!("{mbps:.3}{interval}"))
+        }),
+        value(("of ceiling", "%"), HighestIsBest, share, Always, |row| {
+            number(row.ceiling_share.map(|share| share * 100.0), 1)
+        }),
+        value(("stall p50/max", "s"), LowestIsBest, stall, Always, |row| pair(row.stall_s)),
+        value(("after outage p50/p95/max", "s"), LowestIsBest, after, IfAny, |row| {
+            triple(row.stall_after_outage_s)
+        }),
+        value(("to 500 kB p50/p95/max", "s"), LowestIsBest, recovery, IfAny, |row| {
+            triple(row.recovery_after_outage_s)
+        }),
+        value(("latency p50/p95/max", "s"), LowestIsBest, "time a message takes", IfAny, |row| {
             triple(row.latency_s)
         }),
-        value(
-            "resent end to end",
-            "",
-            Value,
-            "packets that the sender sent again, per run",
-            Always,
-            |row| number(Some(row.retransmissions_end_to_end), 1),
-        ),
-        value(
-            "locally",
-            "",
-            Value,
-            "packets that the base station sent again, per run",
-            IfAny,
-            |row| number(Some(row.retransmissions_local), 1),
-        ),
-        value(
-            "timeouts",
-            "",
-            LowestIsBest,
-            "retransmission timeouts of the sender, per run",
-            Always,
-            |row| number(Some(row.timeouts), 1),
-        ),
-        value(
-            "air bytes per byte",
-            "",
-            LowestIsBest,
-            "everything on the air of the last hop, both ways",
-            Always,
-            |row| number(row.air_bytes_per_byte, 3),
-        ),
-        value("base station", "KiB", Value, "most bytes in its caches", IfAny, |row| {
+    ]
+}
+
+/// What it takes.
+fn cost() -> Vec<ColumnOf> {
+    use Kind::{LowestIsBest, Value};
+    use Needed::{Always, IfAny};
+    let end_to_end = "packets that the sender sent again, per run";
+    let local = "packets that the base station sent again, per run";
+    let timeouts = "retransmission timeouts of the sender, per run";
+    let air = "everything on the air of the last hop, both ways";
+    let given_up = "runs that did not deliver everything in 200 times the time";
+    vec![
+        value(("resent end to end", ""), Value, end_to_end, Always, |row| {
+            number(Some(row.retransmissions_end_to_end), 1)
+        }),
+        value(("locally", ""), Value, local, IfAny, |row| {
+            number(Some(row.retransmissions_local), 1)
+        }),
+        value(("probes", ""), Value, "probes of the base station, per run", IfAny, |row| {
+            number(Some(row.probes), 1)
+        }),
+        value(("timeouts", ""), LowestIsBest, timeouts, Always, |row| {
+            number(Some(row.timeouts), 1)
+        }),
+        value(("air bytes per byte", ""), LowestIsBest, air, Always, |row| {
+            number(row.air_bytes_per_byte, 3)
+        }),
+        value(("base station", "KiB"), Value, "most bytes in its caches", IfAny, |row| {
             number(Some(row.base_station_bytes_max as f64 / 1024.0), 0)
         }),
-        value(
-            "given up",
-            "runs",
-            Value,
-            "runs that did not deliver everything in 200 times the time",
-            IfAny,
-            |row| number(Some(row.unfinished as f64), 0),
-        ),
+        value(("given up", "runs"), Value, given_up, IfAny, |row| {
+            number(Some(row.unfinished as f64), 0)
+        }),
     ]
 }
 

@@ -1,0 +1,273 @@
+//! The program as users and scripts meet it: exit codes, streams, JSON, bad input.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A folder of this test's own, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("lasthop-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder in the temporary directory");
+        Folder(path)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("a file in the test's folder");
+        path.display().to_string()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _removed = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn lasthop(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    command.args(arguments).output().expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("output is UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("messages are UTF-8")
+}
+
+/// A comparison of a second or less.
+const QUICK: [&str; 12] = [
+    "--rate",
+    "2Mbit/s",
+    "--ber",
+    "none,1/256Kbit",
+    "--size",
+    "300kB",
+    "--seeds",
+    "3",
+    "--outage",
+    "every=2s,length=100ms..500ms",
+    "--tcp",
+    "reno,sack",
+];
+
+fn compare(more: &[&str]) -> Output {
+    let arguments: Vec<&str> = ["compare"].iter().chain(&QUICK).chain(more).copied().collect();
+    lasthop(&arguments)
+}
+
+#[test]
+fn the_same_command_gives_the_same_bytes_on_any_number_of_threads() {
+    let folder = Folder::new("same");
+    let out = folder.path("out");
+    let one = compare(&["--json", "--out", &out, "--jobs", "1"]);
+    let two = compare(&["--json", "--out", &out, "--jobs", "2"]);
+    assert_eq!(one.status.code(), Some(0), "{}", stderr(&one));
+    assert_eq!(one.stdout, two.stdout);
+    assert_eq!(one.stdout, std::fs::read(folder.0.join("out/summary.json")).expect("a summary"));
+    assert!(folder.0.join("out/report.html").exists());
+}
+
+#[test]
+fn json_has_the_fields_of_the_contract_and_its_scenario_can_be_fed_back() {
+    let folder = Folder::new("json");
+    let first = compare(&["--json", "--out", &folder.path("a")]);
+    let document: Value = serde_json::from_slice(&first.stdout).expect("one JSON document");
+    let rows = document["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2 * 2 * 3, "senders x error rates x schemes");
+    for row in rows {
+        for field in [
+            "scheme",
+            "tcp",
+            "sack",
+            "direction",
+            "world",
+            "seeds",
+            "goodput_bps",
+            "ceiling_share",
+            "stall_s",
+            "stall_after_outage_s",
+            "retransmissions_end_to_end",
+            "retransmissions_local",
+            "timeouts",
+            "air_bytes_per_byte",
+            "base_station_bytes_max",
+            "checks",
+            "ber",
+            "loss",
+        ] {
+            assert!(!row[field].is_null() || field == "stall_after_outage_s", "{field} in {row}");
+        }
+        for field in ["mean", "ci95", "min", "max"] {
+            assert!(row["goodput_bps"][field].is_number(), "{field}");
+        }
+        assert_eq!(row["checks"], "passed");
+        assert_eq!(row["world"], "sim");
+    }
+    assert!(document["advice"].is_string() && document["version"].is_string());
+
+    let scenario = folder.file("again.json", &document["scenario"].to_string());
+    let again = lasthop(&["compare", &scenario, "--json", "--out", &folder.path("b")]);
+    assert_eq!(stdout(&first), stdout(&again), "{}", stderr(&again));
+}
+
+#[test]
+fn a_scenario_printed_complete_is_complete() {
+    let folder = Folder::new("complete");
+    let short = folder.file("short.toml", "radio = \"leo\"\nsize = \"2MB\"\nber = [\"none\"]\n");
+    let complete = lasthop(&["scenario", "check", &short]);
+    assert_eq!(complete.status.code(), Some(0), "{}", stderr(&complete));
+    let long = folder.file("long.toml", &stdout(&complete));
+    let again = lasthop(&["scenario", "check", &long]);
+    assert_eq!(stdout(&complete), stdout(&again));
+}
+
+#[test]
+fn bad_input_is_refused_with_line_value_and_expectation_and_nothing_is_started() {
+    let folder = Folder::new("bad");
+    let out = folder.path("never");
+    let cases: [(&str, &[&str]); 14] = [
+        ("rate = \"2Mbps\"", &[":1:", "2Mbps", "Mbit/s"]),
+        ("\nrate = 2", &[":2:", "`2`", "Mbit/s"]),
+        ("rat = \"2Mbit/s\"", &[":1:", "rat", "rate"]),
+        ("delay = \"5\"", &[":1:", "`5`", "ms"]),
+        ("delay = \"300s\"", &[":1:", "300s", "10s"]),
+        ("ber = [\"none\", \"1/1mbit\"]", &[":1:", "1/1mbit", "1/64Kbit"]),
+        ("loss = \"100%\"", &[":1:", "100%", "burst"]),
+        ("outage = \"every=1s,length=2s\"", &[":1:", "every=1s,length=2s", "every=15s"]),
+        ("schemes = [\"snop\"]", &[":1:", "snop", "snoop-modern"]),
+        ("tcp = \"renoo\"", &[":1:", "renoo", "tahoe"]),
+        ("size = \"1MB\"\nduration = \"3s\"", &[":2:", "duration", "not both"]),
+        ("rtt = \"1ms\"\ndelay = \"10ms\"", &[":1:", "rtt", "20ms"]),
+        ("seeds = 0", &[":1:", "seeds", "1 to"]),
+        ("rate = \"2Mbit/s", &[":1:"]),
+    ];
+    for (text, expected) in cases {
+        let file = folder.file("bad.toml", text);
+        let output = lasthop(&["compare", &file, "--out", &out]);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}: {message}");
+        for part in expected {
+            assert!(message.contains(part), "{text}: {part} in {message}");
+        }
+        assert!(message.contains("bad.toml") && output.stdout.is_empty(), "{message}");
+    }
+    assert!(!folder.0.join("never").exists(), "nothing was written");
+}
+
+#[test]
+fn bad_options_and_files_exit_with_2() {
+    let folder = Folder::new("options");
+    let out = folder.path("out");
+    let file = folder.file("a-file", "");
+    let csv = folder.file("bad.csv", "time_s,event,packet\n1.0,data,zero\n");
+    let cases: [&[&str]; 12] = [
+        &["compare", "--rate", "2Mbps", "--out", &out],
+        &["compare", "--nonsense"],
+        &["compare", "--tcp", "cubic", "--out", &out],
+        &["compare", "--schemes", "plain-tuned", "--out", &out],
+        &["compare", "--sack", "off", "--tcp", "sack", "--out", &out],
+        &["compare", "/does/not/exist.toml", "--out", &out],
+        &["compare", "--out", &format!("{file}/below-a-file")],
+        &["scenario", "check", "/does/not/exist.toml"],
+        &["oracle", "ns2-tcp", "--tcp", "reno", "--drops", "14", "/does/not/exist.csv"],
+        &["oracle", "ns2-tcp", "--tcp", "rino", "--drops", "14", &csv],
+        &["oracle", "ns2-tcp", "--tcp", "reno", "--drops", "14", &csv],
+        &["bench", "sim", "--flows", "0"],
+    ];
+    for arguments in cases {
+        let output = lasthop(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(!stderr(&output).is_empty(), "{arguments:?} says why");
+    }
+    assert!(!folder.0.join("out").exists(), "nothing was written");
+}
+
+#[test]
+fn the_oracle_says_where_traces_part_and_exits_with_1() {
+    let trace =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../tcp/tests/data/ns2-tcp-variants/onedrop_reno.csv");
+    let same = lasthop(&["oracle", "ns2-tcp", "--tcp", "reno", "--drops", "14", trace]);
+    assert_eq!(same.status.code(), Some(0), "{}", stdout(&same));
+    assert!(stdout(&same).contains(" of ") && stdout(&same).contains("rows"));
+    let other = lasthop(&["oracle", "ns2-tcp", "--tcp", "tahoe", "--drops", "14", trace]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(stdout(&other).contains("first"), "{}", stdout(&other));
+}
+
+#[test]
+fn a_run_leaves_its_records_and_the_command_that_repeats_it() {
+    let folder = Folder::new("run");
+    let arguments = [
+        "run",
+        "--size",
+        "50kB",
+        "--seeds",
+        "1",
+        "--tcp",
+        "reno",
+        "--schemes",
+        "snoop",
+        "--ber",
+        "1/64Kbit",
+        "--trace",
+        "--out",
+    ];
+    let out = folder.path("out");
+    let output = lasthop(&[&arguments[..], &[&out]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let runs = std::fs::read_dir(&out).expect("the output folder").flatten();
+    let run = runs.map(|entry| entry.path()).find(|path| path.is_dir()).expect("a run's folder");
+    let manifest = std::fs::read_to_string(run.join("manifest.json")).expect("a manifest");
+    let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
+    assert_eq!(manifest["checks"], "passed");
+    let trace = std::fs::read_to_string(run.join("trace.txt")).expect("a trace");
+    assert!(trace.starts_with("# lasthop run") && trace.contains("SNOOP-ACK-7"));
+
+    let command = manifest["command"].as_str().expect("a command");
+    let again = folder.path("again");
+    let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+    let output = lasthop(&[&words[..], &["--out", &again]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let runs = std::fs::read_dir(&again).expect("the output folder").flatten();
+    let run = runs.map(|entry| entry.path()).find(|path| path.is_dir()).expect("a run's folder");
+    let repeated = std::fs::read_to_string(run.join("manifest.json")).expect("a manifest");
+    let repeated: Value = serde_json::from_str(&repeated).expect("JSON");
+    assert_eq!(repeated["trace_hash"], manifest["trace_hash"]);
+}
+
+#[test]
+fn schemes_and_bench_print_what_the_contract_says() {
+    let schemes = lasthop(&["schemes", "--json"]);
+    let schemes: Value = serde_json::from_slice(&schemes.stdout).expect("JSON");
+    let names: Vec<&str> =
+        schemes.as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["plain", "snoop", "snoop-modern", "plain-tuned"]);
+
+    let bench = lasthop(&["bench", "sim", "--flows", "3", "--size", "100kB", "--json"]);
+    let bench: Value = serde_json::from_slice(&bench.stdout).expect("JSON");
+    for field in [
+        "flows",
+        "size_bytes",
+        "scheme",
+        "tcp",
+        "data_packets",
+        "cpu_s",
+        "data_packets_per_cpu_s",
+        "events",
+        "ns_per_event",
+        "peak_rss_bytes",
+    ] {
+        assert!(!bench[field].is_null(), "{field}");
+    }
+    assert_eq!(bench["data_packets"], 3 * 69, "100 kB are 69 segments of 1460 bytes");
+}

@@ -1,0 +1,6 @@
+//! Whole runs: the same seed, soft state, and what must hold from arithmetic alone.
+
+mod determinism;
+mod physics;
+mod plans;
+mod soft_state;

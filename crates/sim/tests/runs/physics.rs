@@ -1,0 +1,106 @@
+//! What must hold on any link, from arithmetic alone.
+
+use crate::plans::plans;
+use sansio::Duration;
+
+/// Goodput in bit/s of the first case of a scenario, seed 1.
+fn goodput(text: &str) -> f64 {
+    let (_, plan) = plans(text).swap_remove(0);
+    let outcome = sim::run(&plan, 1, trace::Nothing);
+    assert_eq!(outcome.failures, []);
+    let transfer = &outcome.measures.transfers[0];
+    transfer.delivered_bytes as f64 * 8.0 / transfer.last_delivered_at.as_secs_f64()
+}
+
+#[test]
+fn a_clean_link_is_filled_to_its_ceiling() {
+    // 1460 payload bytes in 1500: 1.9467 Mbit/s of 2. Of the 82 s that 20 MB take, the start costs
+    // 0.2 s: the first segment is alone, and its ACK is delayed so long.
+    let text = r#"
+        rate = "2Mbit/s"
+        delay = "1ms"
+        wired-rate = "10Mbit/s"
+        wired-delay = "1ms"
+        hosts = "1995"
+        window = "64240B"
+        tcp = "reno"
+        schemes = "plain"
+        size = "20MB"
+    "#;
+    let share = goodput(text) / (2e6 * 1460.0 / 1500.0);
+    assert!((0.997..=1.0).contains(&share), "{share}");
+}
+
+#[test]
+fn a_window_smaller_than_the_path_holds_limits_to_window_over_round_trip() {
+    let text = r#"
+        rate = "100Mbit/s"
+        delay = "40ms"
+        wired-rate = "100Mbit/s"
+        wired-delay = "10ms"
+        window = "14480B"
+        tcp = "reno"
+        schemes = "plain"
+        size = "2MB"
+    "#;
+    // 10 segments of 1448 bytes in 100 ms and about 0.24 ms of serialisation.
+    let expected = 14_480.0 * 8.0 / 0.1004;
+    assert!((goodput(text) / expected - 1.0).abs() < 0.02, "{}", goodput(text));
+}
+
+#[test]
+fn exp_sn_0_the_radio_of_the_papers_carries_1_6_mbit() {
+    let text = r#"
+        radio = "wavelan-1995"
+        tcp = "reno"
+        schemes = "plain"
+        size = "10MB"
+    "#;
+    assert!((goodput(text) / 1.6e6 - 1.0).abs() < 0.03, "{}", goodput(text));
+}
+
+/// SNOOP-PERF-1: with no loss, throughput equals plain TCP.
+#[test]
+fn snoop_perf_1_without_loss_snoop_is_as_if_absent() {
+    let with = |scheme: &str| {
+        goodput(&format!(
+            "rate = \"2Mbit/s\"\nwindow = \"64KiB\"\ntcp = \"reno\"\nschemes = \"{scheme}\"\nsize = \"5MB\""
+        ))
+    };
+    let plain = with("plain");
+    for scheme in ["snoop", "snoop-modern"] {
+        assert!((with(scheme) / plain - 1.0).abs() < 0.01, "{scheme}");
+    }
+}
+
+/// SNOOP-GEN-4, EXP-SN-F7-d: with every other packet lost snoop finishes, plain TCP crawls.
+#[test]
+fn exp_sn_f7_d_snoop_survives_the_loss_of_every_other_packet() {
+    let with = |scheme: &str| {
+        goodput(&format!(
+            "radio = \"wavelan-1995\"\nber = \"1/17Kbit\"\ntcp = \"reno\"\nschemes = \"{scheme}\"\nsize = \"300kB\""
+        ))
+    };
+    let (snoop, plain) = (with("snoop"), with("plain"));
+    assert!(snoop > 20.0 * plain, "{snoop} against {plain}");
+    assert!(plain < 0.01 * 1.6e6, "{plain}");
+}
+
+/// A notified outage costs one round trip and no more, whatever its length.
+#[test]
+fn a_notified_outage_is_over_one_round_trip_after_the_link_is_back() {
+    for length in ["100ms", "700ms", "3s", "20s"] {
+        let text = format!(
+            "rate = \"20Mbit/s\"\ndelay = \"15ms\"\nwired-delay = \"1ms\"\ntcp = \"sack\"\n\
+             schemes = \"snoop-modern\"\noutage = \"at=2s,length={length},notified\"\n\
+             window = \"64KiB\"\nduration = \"24s\""
+        );
+        let (_, plan) = plans(&text).swap_remove(0);
+        let outcome = sim::run(&plan, 1, trace::Nothing);
+        assert_eq!(outcome.failures, []);
+        let stalls = &outcome.measures.transfers[0].stalls_after_outage;
+        assert_eq!(stalls.len(), 1, "{length}");
+        let bound = Duration::from_millis(32 + 20);
+        assert!(stalls[0] <= bound, "{length}: {} after the link's return", stalls[0]);
+    }
+}
