@@ -24,5 +24,5 @@ step cargo clippy --locked --workspace --all-targets -- -D warnings
 step cargo test --locked --workspace
 step env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace
 step cargo build --release --locked -p lasthop-cli
-step bash tests/program.sh target/release/lasthop
-step bash web/check.sh
+step target/release/lasthop compare scenarios/flicker.toml --seeds 4 --quiet --out target/demo
+step bash web/check.sh target/demo/report.html
