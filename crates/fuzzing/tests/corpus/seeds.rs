@@ -197,11 +197,13 @@ fn endpoints() -> Vec<Seed> {
             seeds.push((format!("{world}-{story}"), script));
         }
     }
-    let small_windows = [1, 0, 0x83, 1, 1, 9, 2, 1, 0x83, 0, 1, 9];
-    seeds.push((
-        "small-windows".into(),
-        [&small_windows[..], &open, &write, &[0, 13, 0, 40, 6, 0, 0]].concat(),
-    ));
+    // The server has 600 bytes of room and reads when told; then all that is on the wire is lost.
+    let small_window = [1, 0, 0, 9, 1, 0, 0x82, 0, 250];
+    for rounds in 1..5 {
+        let steps = [&[0, 0, 6].repeat(rounds)[..], &[0x8d, 0x40, 0, 4, 4, 4]].concat();
+        let script = [&small_window[..], &open, &write[..3], &steps].concat();
+        seeds.push((format!("lost-window-update-{rounds}"), script));
+    }
     seeds
 }
 
