@@ -15,6 +15,7 @@ use crate::sys::packet_socket::{Head, Outgoing};
 use bytes::Bytes;
 use core::num::NonZeroU16;
 use sansio::{Cause, Frame, Packet, PacketId, Payload, Transport};
+use std::rc::Rc;
 use wire::checksum::{Change, update_word};
 use wire::datagram::{self, Checksums};
 use wire::ethernet::{self, EtherType, Mac};
@@ -94,7 +95,7 @@ pub fn parse(frame: Bytes, id: PacketId) -> Result<Packet, Error> {
         transport,
         payload: Payload::Bytes(frame.slice(range)),
         segment_bytes: virtio.segment_bytes(),
-        frame: Some(Frame { bytes: frame, network_at: NETWORK_AT as u16 }),
+        frame: Some(Rc::new(Frame { bytes: frame, network_at: NETWORK_AT as u16 })),
     })
 }
 

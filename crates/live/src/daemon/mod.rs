@@ -60,6 +60,7 @@ const WIRED: u64 = 0;
 const RADIO: u64 = 1;
 const SIGNALS: u64 = 2;
 const ORDERS: u64 = 3;
+const RULES: u64 = 4;
 
 /// Runs a base station until SIGTERM, SIGINT, or the end of its controlling input.
 ///
@@ -96,7 +97,8 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
         poll.add(descriptor, ORDERS)?;
     }
     let rules = selection.table(rules::TABLE, &config.devices.wired, &config.devices.radio)?;
-    let _rules = Rules::install(&rules)?;
+    let rules = Rules::install(&rules)?;
+    poll.add(&rules, RULES)?;
     orders.answer("ready")?;
 
     let departures =
@@ -109,6 +111,8 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
         totals.held_bytes_max = totals.held_bytes_max.max(station.engine().held_bytes());
         let until = station.next_deadline().map(|at| clock.monotonic_at(at));
         let ready = poll.wait(until)?;
+        // The kernel forwards again: to go on would send every packet twice.
+        ensure!(!ready.contains(&RULES), "nft has ended, and the rules with it");
         if !ready.contains(&ORDERS) {
             continue;
         }

@@ -8,6 +8,8 @@
 use crate::sys::Clock;
 use crate::sys::process::dies_with_parent;
 use anyhow::{Context, Result, bail, ensure};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use sansio::{Duration, Instant};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -18,6 +20,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 pub struct Rules {
     nft: Child,
     input: Option<ChildStdin>,
+    /// Readable once nft has ended.
+    ended: OwnedFd,
 }
 
 /// The table's name.
@@ -47,7 +51,9 @@ impl Rules {
         command.arg("-i").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut nft = dies_with_parent(command.process_group(0)).spawn().context("start nft")?;
         let input = nft.stdin.take();
-        let mut rules = Rules { nft, input };
+        let process = Pid::from_child(&nft);
+        let ended = pidfd_open(process, PidfdFlags::empty()).context("watch nft")?;
+        let mut rules = Rules { nft, input, ended };
         let input = rules.input.as_mut().context("write to nft")?;
         input.write_all(text.as_bytes()).context("write the rules to nft")?;
         input.flush().context("write the rules to nft")?;
@@ -66,6 +72,13 @@ impl Rules {
             ensure!(in_time, "nft did not install the rules:\n{text}{installed}");
             std::thread::sleep(LOOK_EVERY);
         }
+    }
+}
+
+impl AsFd for Rules {
+    /// Readable once the rules are gone, because nft has ended before the daemon.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
     }
 }
 

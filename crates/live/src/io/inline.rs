@@ -62,8 +62,8 @@ impl Inline {
         };
         Ok(Inline {
             clock,
-            wired: open(&devices.wired, Listen::All, Leave::Direct)?,
-            radio: open(&devices.radio, Listen::All, radio_leaves)?,
+            wired: open(&devices.wired, Listen::Tcp, Leave::Direct)?,
+            radio: open(&devices.radio, Listen::Tcp, radio_leaves)?,
             radio_high: open(high, Listen::Nothing, high_leaves)?,
             kernel: RawIp::open()?,
             received: Received::new(),

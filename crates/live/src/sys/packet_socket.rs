@@ -38,6 +38,8 @@ pub enum Prefix {
 pub enum Listen {
     /// Every frame that arrives.
     All,
+    /// Frames whose IP header says TCP, fragments included; the rest is not copied to the socket.
+    Tcp,
     /// Nobody: the socket only sends.
     Nothing,
 }
@@ -94,8 +96,11 @@ impl PacketSocket {
             }
         }
         set_buffers(fd.as_fd(), QUEUE_BYTES).with_context(attempt)?;
+        if listen == Listen::Tcp {
+            attach(fd.as_fd(), &TCP_ONLY).with_context(attempt)?;
+        }
         let protocol = match listen {
-            Listen::All => (libc::ETH_P_ALL as u16).to_be(),
+            Listen::All | Listen::Tcp => (libc::ETH_P_ALL as u16).to_be(),
             Listen::Nothing => 0,
         };
         let socket = PacketSocket { fd, interface };
@@ -344,6 +349,39 @@ pub fn find(name: &str) -> Result<Interface> {
     let octets = address.sa_data.first_chunk::<6>().expect("a hardware address has 14 bytes");
     Ok(Interface { name: name.to_owned(), index, mac: Mac(octets.map(|octet| octet as u8)), mtu })
 }
+
+/// Has the kernel drop, for this socket only, what a classic BPF program returns 0 for.
+fn attach(socket: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io::Result<()> {
+    let filter = libc::sock_fprog {
+        len: program.len() as libc::c_ushort,
+        filter: program.as_ptr().cast_mut(),
+    };
+    // The kernel copies the program within the call.
+    set_option(socket, (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER), &filter)
+}
+
+/// Classic BPF on an Ethernet frame: EtherType IPv4 and protocol TCP, or IPv6 and next header TCP.
+const TCP_ONLY: [libc::sock_filter; 9] = {
+    const LOAD_HALF: u16 = 0x28;
+    const LOAD_BYTE: u16 = 0x30;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    const fn step(code: u16, k: u32, (jt, jf): (u8, u8)) -> libc::sock_filter {
+        libc::sock_filter { code, jt, jf, k }
+    }
+    // Jumps count from the next step; the last two steps are "no" and "yes".
+    [
+        step(LOAD_HALF, 12, (0, 0)),
+        step(JUMP_IF_EQUAL, 0x0800, (0, 2)),
+        step(LOAD_BYTE, 14 + 9, (0, 0)),
+        step(JUMP_IF_EQUAL, 6, (4, 3)),
+        step(JUMP_IF_EQUAL, 0x86dd, (0, 2)),
+        step(LOAD_BYTE, 14 + 6, (0, 0)),
+        step(JUMP_IF_EQUAL, 6, (1, 0)),
+        step(RETURN, 0, (0, 0)),
+        step(RETURN, u32::MAX, (0, 0)),
+    ]
+};
 
 /// linux/if_packet.h; not in every libc.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;

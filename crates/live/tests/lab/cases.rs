@@ -24,6 +24,8 @@ pub(crate) const ALL: &[Case] = &[
     ("both_directions_at_once_for_a_duration", both_directions),
     ("two_labs_stand_side_by_side", two_labs_stand_side_by_side),
     ("super_packets_with_open_checksums_pass_the_daemon", super_packets),
+    ("a_daemon_that_loses_its_rules_ends", a_daemon_that_loses_its_rules_ends),
+    ("other_protocols_are_the_kernels", other_protocols_are_the_kernels),
     ("tuned_settings_hold_for_one_run_only", tuned_settings_hold_for_one_run_only),
     ("a_link_that_holds_packets_loses_none_of_them", a_link_that_holds_packets),
     ("a_command_runs_at_the_mobile_host", a_command_runs_at_the_mobile_host),
@@ -154,6 +156,30 @@ fn super_packets() {
             }
         }
     }
+}
+
+fn a_daemon_that_loses_its_rules_ends() {
+    let direct = Direct::new(Offloads::On);
+    let (mut agent, nft) = direct.daemon();
+    assert!(Command::new("kill").args(["-KILL", &nft]).status().expect("kill runs").success());
+    let mut ended = None;
+    for _ in 0..100 {
+        ended = agent.ended();
+        if ended.is_some() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let ended = ended.expect("it does not send every packet twice");
+    assert!(ended.contains("nft has ended"), "{ended}");
+}
+
+fn other_protocols_are_the_kernels() {
+    let direct = Direct::new(Offloads::On);
+    let (agent, _) = direct.daemon();
+    assert_eq!(direct.datagrams(20), 20);
+    let statistics = agent.statistics().expect("statistics");
+    assert_eq!(statistics["packets"]["left_to_kernel"], 0, "not even seen: {statistics}");
 }
 
 const DIRECT_BYTES: u64 = 200_000_000;

@@ -8,7 +8,7 @@ use live::lab::transfer::{self, Passed, Place};
 use live::sys::Clock;
 use live::sys::tcp_socket::Options;
 use sansio::StreamId;
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
@@ -86,6 +86,35 @@ impl Direct {
         assert_eq!((received.bytes, received.hash), (sent.bytes, sent.hash));
         let statistics = agent.map(|agent| agent.statistics().expect("statistics"));
         (received, bps, statistics.unwrap_or_default())
+    }
+}
+
+impl Direct {
+    /// A daemon that forwards, and the number of its nft.
+    pub(crate) fn daemon(&self) -> (Agent, String) {
+        let program = support::program(&["daemon", "--one-radio-device"]);
+        let agent = Agent::start(&program, "plain", &self.names.base, &Line::default());
+        let agent = agent.unwrap_or_else(|error| panic!("{error:#}"));
+        let inside = Command::new("ip").args(["netns", "pids", &self.names.base]).output();
+        let inside = String::from_utf8(inside.expect("ip runs").stdout).expect("numbers");
+        let name = |process: &str| std::fs::read_to_string(format!("/proc/{process}/comm"));
+        let nft = inside.lines().find(|process| name(process).is_ok_and(|name| name == "nft\n"));
+        (agent, nft.expect("an nft holds the rules").to_owned())
+    }
+
+    /// Sends a few UDP datagrams down, which the kernel forwards; returns how many arrived.
+    pub(crate) fn datagrams(&self, count: usize) -> usize {
+        let bound = |namespace: &str, address: Ipv4Addr| {
+            let bind = || Ok(UdpSocket::bind((address, 0))?);
+            live::sys::namespace::within(namespace, bind).expect("a socket")
+        };
+        let from = bound(&self.names.fixed, FIXED_HOST);
+        let to = bound(&self.names.mobile, MOBILE_HOST);
+        to.set_read_timeout(Some(std::time::Duration::from_millis(500))).expect("a timeout");
+        for _ in 0..count {
+            from.send_to(b"datagram", to.local_addr().expect("bound")).expect("sent");
+        }
+        (0..count).filter(|_| to.recv(&mut [0; 16]).is_ok()).count()
     }
 }
 
