@@ -48,6 +48,12 @@ impl RoundTrip {
         self.smoothed
     }
 
+    /// By how much a sample may exceed the smoothed time: four deviations (RFC 6298, section 2), or
+    /// a quarter of the smoothed time if that is more.
+    pub(super) fn margin(&self) -> Duration {
+        (self.deviation * 4).max(self.smoothed / 4)
+    }
+
     /// The shortest one of the last 10 to 20 s; zero before the first sample.
     pub(super) fn shortest(&self) -> Duration {
         self.shortest[0].min(self.shortest[1])

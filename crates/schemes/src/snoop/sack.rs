@@ -18,8 +18,9 @@ use super::cache::{Copy, Entry};
 use super::config::{Config, Repair, SackTowardSender};
 use super::flow::Flow;
 use super::resend::{Occasion, resend};
+use super::restart::Phase;
 use super::rtt::RoundTrip;
-use super::timers::{Timer, arm_round_trip};
+use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
 use super::{Context, aside, restart, rule};
 use sansio::{Duration, Instant, Packet, PacketRef, Sink, Transport};
 use std::collections::VecDeque;
@@ -34,8 +35,10 @@ pub(super) struct Evidence {
     holes: VecDeque<Seq>,
     /// Up to here something is missing that the cache does not hold.
     gap_end: Option<Seq>,
-    /// The latest departure that is known to have arrived.
+    /// The latest departure that is known to have arrived,
     latest: Option<Arrived>,
+    /// and the latest one that took the link's normal queue.
+    latest_in_line: Option<Arrived>,
     /// Something arrived since the holes were last looked at.
     news: bool,
     /// Cached segments that arrived, counted modulo 2^32.
@@ -58,6 +61,15 @@ struct Arrived {
     order: u32,
     /// Time from its departure to the ACK that showed it.
     round_trip: Duration,
+}
+
+impl Arrived {
+    #[inline]
+    fn replace_older(self, latest: &mut Option<Arrived>) {
+        if latest.is_none_or(|latest| (self.order.wrapping_sub(latest.order) as i32) > 0) {
+            *latest = Some(self);
+        }
+    }
 }
 
 impl Evidence {
@@ -102,6 +114,25 @@ impl Evidence {
             (self.unneeded, self.judged) = (0, 0);
         }
         batch
+    }
+
+    /// When the newest copy of a segment counts as lost; `None` as long as nothing overtook it.
+    ///
+    /// Local retransmissions go ahead of the link's normal queue, part of which may lie behind the
+    /// place where departures are seen. So what waits in line is overtaken by others in line, and
+    /// by a retransmission only once the time is over that the line takes.
+    fn lost_at(&self, entry: &Entry, round_trip: &RoundTrip) -> Option<Instant> {
+        let overtook =
+            |arrived: &Arrived| (arrived.order.wrapping_sub(entry.departed_order) as i32) > 0;
+        let alike = if entry.retransmissions > 0 { self.latest } else { self.latest_in_line };
+        if let Some(arrived) = alike.filter(overtook) {
+            let allowance = self.allowance;
+            let wait = if allowance.is_zero() { allowance } else { arrived.round_trip + allowance };
+            return Some(entry.departed_at + wait);
+        }
+        self.latest.filter(overtook)?;
+        let in_line = round_trip.smoothed() + round_trip.margin().max(self.allowance);
+        Some(entry.departed_at + in_line)
     }
 
     /// A repair was not needed: the radio reorders. Segments get a quarter of the shortest round
@@ -178,12 +209,10 @@ pub(super) fn on_delivered(
         }
         evidence.allowance = evidence.allowance - evidence.allowance / 16;
     }
-    let newer = evidence
-        .latest
-        .is_none_or(|latest| (entry.departed_order.wrapping_sub(latest.order) as i32) > 0);
-    if newer {
-        evidence.latest =
-            Some(Arrived { order: entry.departed_order, round_trip: since_departure });
+    let arrived = Arrived { order: entry.departed_order, round_trip: since_departure };
+    arrived.replace_older(&mut evidence.latest);
+    if entry.retransmissions == 0 {
+        arrived.replace_older(&mut evidence.latest_in_line);
     }
     evidence.news = true;
     (entry.retransmissions == 0 && !entry.sender_retransmitted).then_some(entry.departed_at)
@@ -294,20 +323,60 @@ fn extend(
     newest
 }
 
-/// Re-sends every hole that something overtook, if anything arrived since the last look.
+/// Re-sends every segment that something overtook, if anything arrived since the last look.
 #[inline]
 pub(super) fn repair(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let news = core::mem::take(&mut flow.evidence.news);
-    if news && !flow.evidence.holes.is_empty() && flow.aside.is_none() {
+    if !news || flow.aside.is_some() {
+        return;
+    }
+    if !flow.evidence.holes.is_empty() {
         repair_holes(flow, context, now);
         aside::judge(flow, context);
+    } else if flow.episode_end.is_some() && !flow.evidence.seen_sack {
+        repair_lowest(flow, context, now);
     }
 }
 
-/// The same after the allowance for reordering has passed.
-pub(super) fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
-    let Some(latest) = flow.evidence.latest else { return };
-    let allowance = flow.evidence.allowance;
+/// The same once more, after the allowance for reordering has passed.
+pub(super) fn on_reordering(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    if flow.evidence.seen_sack {
+        repair_holes(flow, context, now);
+    } else {
+        repair_lowest(flow, context, now);
+    }
+}
+
+/// Without SACK blocks, an ACK that stops short shows one hole: it acknowledges a copy that
+/// departed later than the segment at which it stops. So N losses cost N round trips of the
+/// retransmissions, which wait in no line, and no timer.
+/// After an outage the restart sees to that.
+fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let Some(ack) = flow.last_ack else { return };
+    let Some(entry) = flow.cache.front() else { return };
+    let first_repair = entry.copy == Copy::Departed && entry.retransmissions == 0;
+    if entry.start.after(ack) || !first_repair || flow.phase != Phase::Steady {
+        return;
+    }
+    let Some(mut lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { return };
+    if flow.cache.get(1).is_none_or(|next| next.copy == Copy::Queued) {
+        // Nothing behind it makes the mobile host answer at once.
+        lost_at = lost_at.max(entry.departed_at + flow.round_trip.smoothed() + DELAYED_ACK);
+    }
+    if lost_at > now {
+        return flow.timers.set(Timer::Reordering, lost_at);
+    }
+    rule(context.sink, flow.key, None, ("MOD-1", "overtaken, re-sent", ack.0.into()));
+    let after = flow.departures.wrapping_sub(entry.departed_order);
+    if resend(flow, 0, Occasion::Loss, context, now) {
+        // What departed after it may cause a duplicate each (SNOOP-ACK-8).
+        flow.expected_dupacks = after;
+        arm_round_trip(flow, context.config, now);
+    }
+}
+
+/// Re-sends the holes that SACK blocks show and that something overtook.
+fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let (mut sent, mut again_at) = (false, None::<Instant>);
     let mut at = 0;
     while let Some(&hole) = flow.evidence.holes.get(at) {
@@ -323,13 +392,12 @@ pub(super) fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>
                 Some(flow.evidence.gap_end.map_or(hole + 1, |end| end.max(hole + 1)));
             continue;
         };
-        let overtaken = (latest.order.wrapping_sub(entry.departed_order) as i32) > 0;
         let tried_out = entry.retransmissions >= context.config.retransmissions_max;
-        if entry.copy != Copy::Departed || !overtaken || tried_out {
+        if entry.copy != Copy::Departed || tried_out {
             continue;
         }
-        let lost_at = entry.departed_at + latest.round_trip + allowance;
-        if !allowance.is_zero() && lost_at > now {
+        let Some(lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { continue };
+        if lost_at > now {
             again_at = Some(again_at.map_or(lost_at, |at| at.min(lost_at)));
             continue;
         }

@@ -103,7 +103,7 @@ pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: I
             due if due == Timer::RoundTrip as usize => on_round_trip(flow, context, now),
             due if due == Timer::Persist as usize => on_persist(flow, context, now),
             due if due == Timer::Restart as usize => restart::on_timer(flow, context, now),
-            due if due == Timer::Reordering as usize => sack::repair_holes(flow, context, now),
+            due if due == Timer::Reordering as usize => sack::on_reordering(flow, context, now),
             _ => {
                 let at = flow.active_at + context.config.flow_idle;
                 if at <= now {
@@ -120,7 +120,7 @@ pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: I
 const COPY_DROPPED_AFTER: Duration = Duration::from_secs(1);
 
 /// An ACK may be delayed for so long while segments keep coming: the paper's floor (SNOOP-TMR-3).
-const DELAYED_ACK: Duration = Duration::from_millis(40);
+pub(super) const DELAYED_ACK: Duration = Duration::from_millis(40);
 
 /// SNOOP-TMR-2: the lowest segment once more.
 fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {

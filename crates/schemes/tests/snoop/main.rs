@@ -2,6 +2,8 @@
 
 mod closed_loop;
 mod drill;
+mod hidden_queue;
 mod invariants;
 mod modern;
 mod paper;
+mod world;
