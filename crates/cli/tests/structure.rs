@@ -367,10 +367,10 @@ fn tests_in(text: &str) -> Vec<String> {
     let mut is_marked = false;
     for line in text.lines().map(str::trim) {
         is_marked |= line == "#[test]";
-        if let Some(rest) = line.strip_prefix("fn ") {
-            if core::mem::take(&mut is_marked) {
-                names.extend(rest.split('(').next().map(str::to_string));
-            }
+        if let Some(rest) = line.strip_prefix("fn ")
+            && core::mem::take(&mut is_marked)
+        {
+            names.extend(rest.split('(').next().map(str::to_string));
         }
     }
     names
