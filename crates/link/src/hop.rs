@@ -86,8 +86,16 @@ pub struct Hop<T> {
     arrived_at: Instant,
     departures: Option<VecDeque<(Instant, T)>>,
     channels: Channels,
-    outages: Option<(Mode, Outages)>,
+    /// Boxed: few hops have outages, and the others' state shall stay small.
+    outages: Option<Box<Away>>,
     statistics: Statistics,
+}
+
+/// When the link is away, and what becomes of packets then.
+#[derive(Clone, Debug)]
+struct Away {
+    mode: Mode,
+    outages: Outages,
 }
 
 impl Config {
@@ -141,7 +149,9 @@ impl<T: Clone> Hop<T> {
             arrived_at: Instant::ZERO,
             departures: config.report_departures.then(VecDeque::new),
             channels: Channels::new(&config.channels, rate, seed, name),
-            outages: (!outages.is_never()).then(|| (outages.mode, Outages::new(outages, seed))),
+            outages: (!outages.is_never()).then(|| {
+                Box::new(Away { mode: outages.mode, outages: Outages::new(outages, seed) })
+            }),
             statistics: Statistics::default(),
         }
     }
@@ -259,10 +269,12 @@ impl<T: Clone> Hop<T> {
     /// at the outage's end, when the next packet is chosen anew.
     #[inline]
     fn pauses(&mut self, bytes: u32, start: Instant) -> bool {
-        let Some((Mode::Hold, outages)) = &mut self.outages else { return false };
+        let Some(away) = self.outages.as_mut().filter(|away| away.mode == Mode::Hold) else {
+            return false;
+        };
         let first_bit_at = start + self.host_cost;
         let air = Interval { start: first_bit_at, end: first_bit_at + self.pace.time_for(bytes) };
-        let Some(outage) = outages.covers(air) else { return false };
+        let Some(outage) = away.outages.covers(air) else { return false };
         self.free_at = outage.end;
         true
     }
@@ -305,8 +317,8 @@ impl<T: Clone> Hop<T> {
     /// so that their errors stay where they are.
     fn judge(&mut self, air: Air) -> channel::Verdict {
         let mut verdict = self.channels.judge(air);
-        if let Some((Mode::Lose, outages)) = &mut self.outages
-            && outages.covers(air.time).is_some()
+        if let Some(away) = self.outages.as_mut().filter(|away| away.mode == Mode::Lose)
+            && away.outages.covers(air.time).is_some()
         {
             verdict.loss = Some(Loss::Outage);
         }

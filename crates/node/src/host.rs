@@ -31,8 +31,8 @@ pub enum Application {
 pub struct Host {
     connections: Vec<Connection>,
     index: FlowIndex,
-    /// One slot per connection: its endpoint's deadline or its application's, never later than
-    /// true; asking for the earliest is O(1) whatever their number.
+    /// One slot per connection, where there are several: its endpoint's deadline or its
+    /// application's, never later than true; asking for the earliest is O(1) whatever their number.
     timers: TimerQueue,
 }
 
@@ -136,12 +136,11 @@ impl Host {
     }
 
     fn on_timer(&mut self, sink: &mut impl Sink, now: Instant) {
+        if let [only] = self.connections.as_mut_slice() {
+            return only.on_timer(sink, now);
+        }
         while let Some(slot) = self.timers.pop_due(now) {
-            let connection = &mut self.connections[slot as usize];
-            if connection.endpoint.next_deadline().is_some_and(|deadline| deadline.at <= now) {
-                connection.endpoint.handle(Input::Timer, sink, now);
-            }
-            connection.write(sink, now);
+            self.connections[slot as usize].on_timer(sink, now);
             self.rearm(slot);
         }
     }
@@ -150,6 +149,9 @@ impl Host {
     /// timer moves with every ACK, its entry only when it comes.
     #[inline]
     fn rearm(&mut self, slot: u32) {
+        if self.connections.len() == 1 {
+            return;
+        }
         let Some(at) = self.connections[slot as usize].next_deadline() else { return };
         if self.timers.get(slot).is_none_or(|entered| at < entered) {
             self.timers.set(slot, at);
@@ -166,6 +168,13 @@ impl Connection {
             (Some(endpoint), Some(message)) => Some(endpoint.min(message)),
             (endpoint, message) => endpoint.or(message),
         }
+    }
+
+    fn on_timer(&mut self, sink: &mut impl Sink, now: Instant) {
+        if self.endpoint.next_deadline().is_some_and(|deadline| deadline.at <= now) {
+            self.endpoint.handle(Input::Timer, sink, now);
+        }
+        self.write(sink, now);
     }
 
     /// Lets the application write what it has to write by now.
@@ -220,6 +229,10 @@ impl Engine for Host {
 
     #[inline]
     fn next_deadline(&self) -> Option<Deadline> {
-        self.timers.next().map(|(_, at)| Deadline { at, timer: "host" })
+        let at = match self.connections.as_slice() {
+            [only] => only.next_deadline(),
+            _ => self.timers.next().map(|(_, at)| at),
+        };
+        at.map(|at| Deadline { at, timer: "host" })
     }
 }

@@ -185,7 +185,7 @@ pub struct Packet {
     /// For a super-packet (GSO, GRO): payload bytes of each segment but the last.
     pub segment_bytes: Option<NonZeroU16>,
     /// The frame it arrived in, as long as nobody changed the packet; `None` in the simulator.
-    pub frame: Option<Frame>,
+    pub frame: Option<Rc<Frame>>,
 }
 
 impl Packet {
