@@ -1,14 +1,15 @@
 //! The cases.
 
 use crate::direct::{Direct, Offloads};
-use crate::support::{goodput, lab, run, setup};
+use crate::support::{goodput, lab, run, run_shown, setup};
 use link::channel::{Config as Channel, packet_loss};
 use link::outage::{self, Length, Mode, Planned, Schedule};
 use live::lab::{Amount, Drill, DrillStep, LabRun, RunSetup};
-use sansio::{Duration, Instant};
+use sansio::{Duration, Instant, Side};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use trace::{Observer, Record, What};
 
 /// A case.
 pub(crate) type Case = (&'static str, fn());
@@ -70,11 +71,35 @@ fn long(scheme: &str, drill: &[(u64, Drill)]) -> RunSetup {
 }
 
 fn a_killed_daemon_leaves_the_transfer_going() {
-    let run = run(&mut lab(), &long("snoop-modern", &[(2_000, Drill::Kill)]));
+    let mut silence = Silence::default();
+    let setup = long("snoop-modern", &[(2_000, Drill::Kill)]);
+    let run = run_shown(&mut lab(), &setup, &mut silence);
     let transfer = &run.measures.transfers[0];
     assert!(transfer.last_delivered_at > Instant::from_nanos(3_000_000_000), "{transfer:?}");
     assert!(transfer.stall < Duration::from_secs(1), "{}", transfer.stall);
     assert!(run.daemon.is_none());
+    println!("  longest silence on the radio: {}", silence.longest);
+    assert!(silence.longest < Duration::from_millis(500), "{}", silence.longest);
+}
+
+/// The longest time without a packet from the base station, after the first second.
+#[derive(Default)]
+struct Silence {
+    last: Instant,
+    longest: Duration,
+}
+
+impl Observer for Silence {
+    const ON: bool = true;
+
+    fn record(&mut self, record: &Record<'_>) {
+        if let What::Sent { side: Side::RADIO, .. } = record.what {
+            if self.last > Instant::from_nanos(1_000_000_000) {
+                self.longest = self.longest.max(record.at.since(self.last));
+            }
+            self.last = record.at;
+        }
+    }
 }
 
 fn a_restarted_daemon_picks_the_flow_up() {

@@ -10,6 +10,7 @@ use sansio::{BitRate, Duration, Instant};
 use schemes::Scheme;
 use std::net::TcpStream;
 use std::process::ExitCode;
+use trace::Observer;
 
 /// This program as the daemon.
 pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
@@ -110,7 +111,12 @@ pub(crate) fn setup(scheme: &str) -> RunSetup {
 
 /// Runs it and sees that every byte arrived.
 pub(crate) fn run(lab: &mut Lab, setup: &RunSetup) -> LabRun {
-    let run = lab.run_one(setup, &mut trace::Nothing).unwrap_or_else(|error| panic!("{error:#}"));
+    run_shown(lab, setup, &mut trace::Nothing)
+}
+
+/// The same, with somebody who sees the records.
+pub(crate) fn run_shown(lab: &mut Lab, setup: &RunSetup, observer: &mut impl Observer) -> LabRun {
+    let run = lab.run_one(setup, observer).unwrap_or_else(|error| panic!("{error:#}"));
     println!("  {}: {}, {}", setup.scheme, summary(&run), run.lateness);
     assert_eq!(run.failure, None);
     for stream in &run.streams {
