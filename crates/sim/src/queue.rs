@@ -104,14 +104,16 @@ impl EventQueue {
     #[inline]
     fn sink(&mut self, key: Key) {
         let mut node = 0;
-        while let Some(&Group(children)) = self.groups.get(node) {
+        // By reference: a copy of the group would have to wait for the keys just stored in it.
+        while let Some(Group(children)) = self.groups.get(node) {
             let left = usize::from(children[1] < children[0]);
             let right = 2 + usize::from(children[3] < children[2]);
             let least = if children[right] < children[left] { right } else { left };
-            if children[least] >= key {
+            let above = children[least];
+            if above >= key {
                 break;
             }
-            self.put(node, children[least]);
+            self.put(node, above);
             node = node * 4 + 1 + least;
         }
         self.put(node, key);
