@@ -1,8 +1,8 @@
 //! The deterministic simulator: one run of one plan with one seed.
 //!
 //! Events are keyed by (time, order of setting) in whole nanoseconds. Each hop and each machine
-//! has one valid entry in the queue, so a link costs one event per packet that crosses it. Same plan,
-//! same seed: the same records, on any machine.
+//! has one valid entry in the queue, so a link costs one event per packet that crosses it. Same
+//! plan, same seed: the same records, on any machine.
 //!
 //! Map: [`run`] (one run from plan to outcome), [`kernel`] (the event loop), [`network`] (hops and
 //! machines and how they are joined). No threads, no files, no clock.

@@ -1,7 +1,7 @@
 //! The sending half: ACKs in, segments out.
 //!
 //! RFC 9293 sections 3.10.7.4 (ACKs, window updates) and 3.8.6.2.1 (silly windows), RFC 5681,
-//! RFC 6298 (when the timer is armed). We differ in having no Nagle algorithm: what is written is sent.
+//! RFC 6298 (when the timer is armed). We differ: no Nagle algorithm; what is written is sent.
 
 use crate::buffer::Buffer;
 use crate::config::IdleRestart;

@@ -97,7 +97,8 @@ fn damage() -> impl Strategy<Value = (Vec<(usize, u8)>, (Index, bool))> {
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(
-        mut bytes in vec(any::<u8>(), 0..120), version in prop_oneof![Just(4_u8), Just(6), 0..16_u8],
+        mut bytes in vec(any::<u8>(), 0..120),
+        version in prop_oneof![Just(4_u8), Just(6), 0..16_u8],
     ) {
         parse_as_everything(&bytes);
         if let Some(first) = bytes.first_mut() {

@@ -222,7 +222,7 @@ fn departures_on_the_radio_are_reported_right_after_and_timers_fire_on_time() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever arrives, nothing panics, and a frame is either the kernel's, or invalid, or handled.
+    /// Whatever arrives, nothing panics, and a frame is the kernel's, or invalid, or handled.
     #[test]
     fn rubbish_never_panics(
         spoiled in prop::collection::vec(
@@ -232,7 +232,8 @@ proptest! {
         let (mut station, mut io) = (scheme("snoop-modern"), Memory::default());
         let count = spoiled.len() as u64;
         for (index, (wired, place, value, length)) in (0..).zip(spoiled) {
-            let mut bytes = if wired { data(1 + index * 40, &payload(1, 100)) } else { ack(41 * index) };
+            let sent = || data(1 + index * 40, &payload(1, 100));
+            let mut bytes = if wired { sent() } else { ack(41 * index) };
             if let Some(byte) = bytes.get_mut(place) {
                 *byte = value;
             }

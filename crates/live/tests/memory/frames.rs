@@ -95,7 +95,8 @@ proptest! {
         payload in prop::collection::vec(any::<u8>(), 1..2_000),
         segment_bytes in 1_u16..700,
     ) {
-        let came = frame(Side::WIRED, &header(1, 0x10, None), &payload, Left::Cutting(segment_bytes));
+        let left = Left::Cutting(segment_bytes);
+        let came = frame(Side::WIRED, &header(1, 0x10, None), &payload, left);
         let left = written(&parse(&came));
         prop_assert_eq!(&left[..10], &came[..10]);
         prop_assert_eq!(&left[NETWORK_AT + 20..], &came[NETWORK_AT + 20..]);

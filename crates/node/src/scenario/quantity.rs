@@ -30,7 +30,8 @@ macro_rules! as_text {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let text = <$crate::scenario::quantity::Scalar as serde::Deserialize>::deserialize(from)?;
+                use $crate::scenario::quantity::Scalar;
+                let text = <Scalar as serde::Deserialize>::deserialize(from)?;
                 text.0.parse().map_err(serde::de::Error::custom)
             }
         }
@@ -117,7 +118,8 @@ impl FromStr for Rate {
         bps.map(|bps| Rate(BitRate::from_bps(bps as u64))).ok_or_else(|| QuantityError {
             value: text.to_owned(),
             what: "a rate",
-            expected: "1bit/s to 1000Gbit/s with unit bit/s, kbit/s, Mbit/s or Gbit/s, as in 2Mbit/s",
+            expected: "1bit/s to 1000Gbit/s with unit bit/s, kbit/s, Mbit/s or Gbit/s, \
+                       as in 2Mbit/s",
         })
     }
 }
@@ -189,7 +191,7 @@ impl FromStr for Percent {
 
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rounding to 12 digits undoes the division by 100: 0.07 prints as 7, not 7.000000000000001.
+        // Rounding undoes the division by 100: 0.07 prints as 7, not 7.000000000000001.
         let percent: f64 = format!("{:.10}", self.0 * 100.0).parse().unwrap_or(self.0 * 100.0);
         write!(f, "{percent}%")
     }
@@ -299,7 +301,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn printing_and_parsing_return_the_same_value(bps in 1u64..1_000_000_000_000, nanos in 0u64..86_400_000_000_000, bytes in 1u64..1_000_000_000_000, permille in 0u32..1000) {
+        fn printing_and_parsing_return_the_same_value(
+            bps in 1u64..1_000_000_000_000,
+            nanos in 0u64..86_400_000_000_000,
+            bytes in 1u64..1_000_000_000_000,
+            permille in 0u32..1000,
+        ) {
             let rate = Rate(BitRate::from_bps(bps));
             prop_assert_eq!(rate.to_string().parse(), Ok(rate));
             let time = Time(Duration::from_nanos(nanos));

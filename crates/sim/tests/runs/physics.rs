@@ -64,7 +64,8 @@ fn exp_sn_0_the_radio_of_the_papers_carries_1_6_mbit() {
 fn snoop_perf_1_without_loss_snoop_is_as_if_absent() {
     let with = |scheme: &str| {
         goodput(&format!(
-            "rate = \"2Mbit/s\"\nwindow = \"64KiB\"\ntcp = \"reno\"\nschemes = \"{scheme}\"\nsize = \"5MB\""
+            "rate = \"2Mbit/s\"\nwindow = \"64KiB\"\ntcp = \"reno\"\nsize = \"5MB\"\n\
+             schemes = \"{scheme}\""
         ))
     };
     let plain = with("plain");
@@ -78,7 +79,8 @@ fn snoop_perf_1_without_loss_snoop_is_as_if_absent() {
 fn exp_sn_f7_d_snoop_survives_the_loss_of_every_other_packet() {
     let with = |scheme: &str| {
         goodput(&format!(
-            "radio = \"wavelan-1995\"\nber = \"1/17Kbit\"\ntcp = \"reno\"\nschemes = \"{scheme}\"\nsize = \"300kB\""
+            "radio = \"wavelan-1995\"\nber = \"1/17Kbit\"\ntcp = \"reno\"\nsize = \"300kB\"\n\
+             schemes = \"{scheme}\""
         ))
     };
     let (snoop, plain) = (with("snoop"), with("plain"));

@@ -81,7 +81,11 @@ pub(crate) fn isn() -> impl Strategy<Value = Seq> {
 const FOREVER: Instant = Instant::from_nanos(3_000_000_000_000_000);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 100,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn any_pattern_delivers_exactly_the_bytes_sent_and_every_run_ends(
@@ -262,7 +266,9 @@ proptest! {
     /// Segments by somebody who guesses: no panic, bounded memory, bounded answers.
     #[test]
     fn hostile_segments_do_no_harm(
-        config in config(), segments in prop::collection::vec(hostile(), 1..80), listens in any::<bool>(),
+        config in config(),
+        segments in prop::collection::vec(hostile(), 1..80),
+        listens in any::<bool>(),
     ) {
         let (ours, theirs) = (Seq(u32::MAX - 500), Seq(u32::MAX - 2_000));
         let mut log = Log::default();
