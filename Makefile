@@ -1,7 +1,7 @@
 # The binary does the work; this file only names it. `make help` lists the targets.
 LASTHOP = target/release/lasthop
 
-.PHONY: help demo test bench lab build clean
+.PHONY: help demo test bench measure lab build clean
 help:        ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -16,6 +16,9 @@ test:        ## everything that has to pass: format, lints, structure, tests, do
 
 bench: build ## the gates of the speed table, in one run
 	bash bench/sim.sh $(LASTHOP)
+
+measure: build ## what docs/measurements.md shows, on this machine (about 40 minutes)
+	bash bench/measure.sh $(LASTHOP)
 
 lab: build   ## real kernels in network namespaces, our emulated radio, our daemon
 	$(LASTHOP) lab scenarios/lab-quick.toml
