@@ -15,7 +15,7 @@ use super::config::{Config, Repair};
 use super::flow::{ECN_FLAGS, Flow, Timed};
 use super::resend::{Occasion, resend};
 use super::timers::{Timer, arm_round_trip};
-use super::{Context, aside, restart, rule, sack};
+use super::{Context, aside, disclosure, restart, rule, sack};
 use sansio::{DropReason, Instant, PacketRef, Priority, Side, Sink};
 use wire::tcp::{Flags, Header, Seq, TcpOption};
 
@@ -36,6 +36,8 @@ pub(super) enum Case {
     GivenUp,
     /// A duplicate for a segment of which a copy still waits for the air: nothing is proved.
     OnItsWay,
+    /// A duplicate in an episode of which the sender has to learn.
+    Congestion,
     /// An expected duplicate (SNOOP-ACK-9).
     Expected,
     /// A duplicate below the threshold (only if the threshold is not the paper's).
@@ -74,6 +76,9 @@ pub(super) fn classify(
     };
     if entry.sender_retransmitted {
         return Case::SenderRetransmitted;
+    }
+    if flow.disclosure.is_open() {
+        return Case::Congestion;
     }
     if entry.retransmissions >= config.retransmissions_max || out_of_patience(flow, config, now) {
         return Case::GivenUp;
@@ -131,11 +136,18 @@ pub(super) fn snoop_ack(
     }
     if evidence {
         sack::learn(flow, tcp, context, now);
+        if flow.evidence.shows_a_hole() {
+            disclosure::on_sign_of_loss(flow, context);
+        }
     }
     let case = if advances {
         Case::New
     } else {
         let pure = is_pure(flow, tcp, payload_bytes);
+        let duplicate = flow.last_ack == Some(tcp.ack) && flow.has_outstanding();
+        if pure && duplicate && !flow.evidence.expects_own_duplicate(now) {
+            disclosure::on_sign_of_loss(flow, context);
+        }
         classify(flow, tcp, pure, context.config, now)
     };
     let (ack, timestamps) = (tcp.ack, tcp.options.timestamps());
@@ -159,10 +171,12 @@ pub(super) fn snoop_ack(
     }
 }
 
-/// True if the duplicates of the lowest segment were withheld for longer than the bound (MOD-14).
+/// True if the duplicates of the lowest segment, or losses at all, were withheld for longer than
+/// the bound (MOD-14).
 pub(super) fn out_of_patience(flow: &Flow, config: &Config, now: Instant) -> bool {
     let patience = config.bounds.patience.max(flow.round_trip.smoothed() * 6);
     flow.withheld_since.is_some_and(|since| now.since(since) > patience)
+        || flow.disclosure.is_overdue(config, now)
 }
 
 /// What happens to the ACK itself.
@@ -190,6 +204,7 @@ fn verdict(
         Case::NotCached => ("SNOOP-ACK-5", "forwarded: not cached"),
         Case::SenderRetransmitted => ("SNOOP-ACK-6", "forwarded: the sender retransmitted"),
         Case::GivenUp => ("SNOOP-TMR-7", "forwarded: local effort ended"),
+        Case::Congestion => ("CONGESTION", "forwarded: the link's queue is long"),
         Case::OnItsWay => ("SNOOP-ACK-9", "suppressed: a copy waits for the air"),
         Case::BelowThreshold => {
             flow.dupacks += 1;
@@ -212,7 +227,7 @@ fn verdict(
     rule(context.sink, flow.key, None, (id, did, ack.0.into()));
     let statistics = &mut context.shared.statistics;
     match case {
-        Case::NotCached | Case::SenderRetransmitted | Case::GivenUp => {
+        Case::NotCached | Case::SenderRetransmitted | Case::GivenUp | Case::Congestion => {
             statistics.dupacks_forwarded += 1;
             return Verdict::Forward;
         }
@@ -220,6 +235,7 @@ fn verdict(
         _ => {
             statistics.dupacks_suppressed += 1;
             flow.withheld_since.get_or_insert(now);
+            flow.disclosure.on_hidden(now);
         }
     }
     Verdict::Withhold(id)
@@ -259,6 +275,7 @@ fn on_new_ack(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, n
     flow.expected_dupacks = 0;
     flow.dupacks = 0;
     flow.withheld_since = None;
+    flow.disclosure.on_new_ack(ack);
     if let Some(end) = flow.episode_end {
         if ack.at_or_after(end) || flow.cache.is_empty() {
             flow.episode_end = None;

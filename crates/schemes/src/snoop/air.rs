@@ -68,8 +68,8 @@ impl Air {
         probe.link_rate.or(seen).unwrap_or(probe.link_rate_assumed)
     }
 
-    /// True if a probe of `bytes` bytes may be sent now; it is then booked. Over any time the probes
-    /// take their share of the air at most, plus one probe.
+    /// True if a probe of `bytes` bytes may be sent now; it is then booked. Over any time the
+    /// probes take their share of the air at most, plus one probe.
     pub(super) fn admit(&mut self, bytes: u32, probe: &Probe, now: Instant) -> bool {
         if self.balanced_at > now {
             return false;

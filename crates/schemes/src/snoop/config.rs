@@ -45,6 +45,8 @@ pub struct Config {
     pub repair: Repair,
     /// What the sender sees of SACK blocks while the agent repairs the holes they show.
     pub sack_toward_sender: SackTowardSender,
+    /// Whether the sender learns of losses while the link's queue is long.
+    pub congestion: Congestion,
     /// What to do when nothing is heard of the mobile host.
     pub restart: Restart,
     /// How the agent learns what really went onto the air.
@@ -84,6 +86,24 @@ pub enum SackTowardSender {
     /// Nothing: the option becomes padding in ACKs that must pass, if the cache holds every hole.
     /// SACK is advisory (RFC 2018, section 8), so that the sender loses nothing but a hint.
     Hide,
+}
+
+/// Whether the sender learns of losses while the link's queue is long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// Never: the paper takes every loss on the last hop for one on the air.
+    Hide,
+    /// While the queue that the time from departure to ACK tells of is longer than the round trip
+    /// of the empty path, or as long as it ever is and near enough to that or dropping many: a
+    /// window cut in half keeps the link busy then, so that hiding a loss wins nothing. Departures
+    /// seen when they happen leave no queue to be measured.
+    Show {
+        /// A shorter queue is never shown. 10 ms: four segments at 5 Mbit/s, and beyond the jitter
+        /// of most radios.
+        queue_min: Duration,
+        /// The wired round trip as long as no timestamps tell. 50 ms.
+        wired_rtt_assumed: Duration,
+    },
 }
 
 /// What to do when nothing is heard of the mobile host.
@@ -152,6 +172,10 @@ pub struct Bounds {
     /// the minimum retransmission timeout of Linux: a sender that would time out anyway shall know
     /// before. Strict: for ever, as the paper has it.
     pub patience: Duration,
+    /// How long the sender may be kept from learning of losses until all that had departed at the
+    /// first of them has arrived, however many holes are repaired one after the other. Modern 1 s,
+    /// the least retransmission timeout by RFC 6298 (section 2). Strict: for ever.
+    pub episode: Duration,
 }
 
 impl Config {
@@ -172,6 +196,7 @@ impl Config {
             persist: Duration::from_millis(200),
             repair: Repair::Counted,
             sack_toward_sender: SackTowardSender::Pass,
+            congestion: Congestion::Hide,
             restart: Restart::Persist,
             departures: Departures::Reported,
             retransmission_priority: Priority::High,
@@ -181,6 +206,7 @@ impl Config {
                 retransmission_floor_bytes: u32::MAX,
                 agent_acks_per_second: u32::MAX,
                 patience: Duration::MAX,
+                episode: Duration::MAX,
             },
         }
     }
@@ -194,6 +220,10 @@ impl Config {
             persist: Duration::from_millis(60),
             repair: Repair::Evidence,
             sack_toward_sender: SackTowardSender::Hide,
+            congestion: Congestion::Show {
+                queue_min: Duration::from_millis(10),
+                wired_rtt_assumed: Duration::from_millis(50),
+            },
             restart: Restart::Probe(Probe {
                 interval: Duration::from_millis(20),
                 air_share_ppm: 2_000,
@@ -208,6 +238,7 @@ impl Config {
                 retransmission_floor_bytes: 256 << 10,
                 agent_acks_per_second: 100,
                 patience: Duration::from_millis(200),
+                episode: Duration::from_secs(1),
             },
             ..Config::strict()
         }

@@ -261,6 +261,9 @@ fn keep(
         // What it displaced, or the first segments of a super-packet, may be acknowledged.
         while flow.cache.pop_acknowledged(ack).is_some() {}
     }
+    if assumed {
+        flow.disclosure.on_departure(end);
+    }
     if !flow.timers.is_armed(Timer::Persist) {
         let at = now + restart::patience(flow, context.config);
         flow.timers.set(Timer::Persist, at);

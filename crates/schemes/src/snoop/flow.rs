@@ -7,6 +7,7 @@
 use super::aside::Reason;
 use super::cache::{Cache, Entry};
 use super::config::Config;
+use super::disclosure::Disclosure;
 use super::restart::Phase;
 use super::rtt::RoundTrip;
 use super::sack::Evidence;
@@ -47,6 +48,8 @@ pub(super) struct Flow {
     pub(super) episode_end: Option<Seq>,
     /// Since when the lowest segment is being repaired while its duplicate ACKs are withheld.
     pub(super) withheld_since: Option<Instant>,
+    /// What the sender may know of losses.
+    pub(super) disclosure: Disclosure,
     /// Last packet of either host.
     pub(super) active_at: Instant,
     /// Last packet of the fixed host with data.
@@ -139,6 +142,7 @@ impl Flow {
             timed: Timed::Nothing,
             episode_end: None,
             withheld_since: None,
+            disclosure: Disclosure::starting_at(start),
             active_at: now,
             sender_at: now,
             mobile_at: now,
@@ -249,7 +253,7 @@ mod tests {
         let timers = 2 * size_of::<u128>() + size_of::<u32>();
         let bytes = size_of::<Option<Flow>>() + look_up + timers;
         assert!(bytes <= 1024, "{bytes} bytes");
-        assert!(size_of::<Flow>() <= 576, "{} bytes", size_of::<Flow>());
+        assert!(size_of::<Flow>() <= 640, "{} bytes", size_of::<Flow>());
     }
 
     #[test]

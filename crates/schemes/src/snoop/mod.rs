@@ -9,7 +9,8 @@
 //!
 //! Map, by the paper's words: `data` (`snoop_data()`), `ack` (`snoop_ack()`), `cache`,
 //! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
-//! `resend` (a local retransmission). What today adds: `sack` (every hole at once), `restart`
+//! `resend` (a local retransmission). What today adds: `sack` (every hole at once), `disclosure`
+//! (which losses the sender learns of), `restart`
 //! (after an outage), `aside` (when to do nothing), `air` (the bound on probes). [`config`] has
 //! every parameter and the presets.
 //!
@@ -23,6 +24,7 @@ mod aside;
 mod cache;
 pub mod config;
 mod data;
+mod disclosure;
 mod flow;
 mod resend;
 mod restart;

@@ -54,7 +54,7 @@ pub(super) fn resend(
     statistics.retransmissions += 1;
     statistics.retransmitted_bytes += bytes;
     match occasion {
-        Occasion::Loss => {}
+        Occasion::Loss => flow.disclosure.on_repair(),
         Occasion::Timer => statistics.timer_retransmissions += 1,
         Occasion::Restart => statistics.restart_retransmissions += 1,
     }
@@ -113,6 +113,7 @@ pub(super) fn on_departure(
         return restart::on_probe_departure(flow);
     }
     let (start, end) = range;
+    flow.disclosure.on_departure(end);
     if let Timed::Chosen(chosen) = flow.timed
         && chosen.at_or_before(end)
     {

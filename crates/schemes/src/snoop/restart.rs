@@ -214,6 +214,7 @@ fn on_link_back(
     flow.timers.stop(Timer::Restart);
     flow.phase = Phase::Steady;
     flow.withheld_since = None;
+    flow.disclosure.forgive();
     flow.timers.set(Timer::Persist, now + patience(flow, context.config));
     let Some(lowest) = flow.lowest_missing().filter(|_| !flow.cache.is_empty()) else { return };
     let wired = flow.wired.shortest();

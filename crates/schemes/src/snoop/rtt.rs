@@ -12,6 +12,8 @@ pub(super) struct RoundTrip {
     deviation: Duration,
     /// The shortest sample of the current and of the previous span.
     shortest: [Duration; 2],
+    /// The longest smoothed time of the same spans.
+    longest: [Duration; 2],
     span_began_at: Instant,
 }
 
@@ -27,6 +29,7 @@ impl RoundTrip {
             self.smoothed = Duration::from_nanos(nanos.max(1));
             self.deviation = Duration::from_nanos(nanos / 2);
             self.shortest = [sample; 2];
+            self.longest = [sample; 2];
             self.span_began_at = now;
             return;
         }
@@ -37,9 +40,11 @@ impl RoundTrip {
         self.smoothed = Duration::from_nanos((old - (old >> 2) + (nanos >> 2)).max(1));
         if now.since(self.span_began_at) > SHORTEST_SPAN {
             self.shortest = [sample, self.shortest[0]];
+            self.longest = [self.smoothed, self.longest[0]];
             self.span_began_at = now;
-        } else if sample < self.shortest[0] {
-            self.shortest[0] = sample;
+        } else {
+            self.shortest[0] = self.shortest[0].min(sample);
+            self.longest[0] = self.longest[0].max(self.smoothed);
         }
     }
 
@@ -57,6 +62,17 @@ impl RoundTrip {
     /// The shortest one of the last 10 to 20 s; zero before the first sample.
     pub(super) fn shortest(&self) -> Duration {
         self.shortest[0].min(self.shortest[1])
+    }
+
+    /// The queue that segments met lately between departure and air: the smoothed time beyond the
+    /// shortest.
+    pub(super) fn queue(&self) -> Duration {
+        self.smoothed - self.shortest()
+    }
+
+    /// The longest such queue of the last 10 to 20 s.
+    pub(super) fn longest_queue(&self) -> Duration {
+        self.longest[0].max(self.longest[1]) - self.shortest()
     }
 
     /// The paper's time to wait for an ACK: twice the smoothed time, at least `floor`

@@ -78,6 +78,12 @@ impl Evidence {
         self.seen_sack
     }
 
+    /// True if SACK blocks show a hole.
+    #[inline]
+    pub(super) fn shows_a_hole(&self) -> bool {
+        !self.holes.is_empty()
+    }
+
     /// Cached segments that arrived so far, modulo 2^32.
     pub(super) fn delivered(&self) -> u32 {
         self.delivered
@@ -355,6 +361,9 @@ fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     let Some(ack) = flow.last_ack else { return };
     let Some(entry) = flow.cache.front() else { return };
     let first_repair = entry.copy == Copy::Departed && entry.retransmissions == 0;
+    if flow.disclosure.is_open() && !entry.sender_retransmitted {
+        return;
+    }
     if entry.start.after(ack) || !first_repair || flow.phase != Phase::Steady {
         return;
     }
@@ -392,7 +401,8 @@ fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Inst
                 Some(flow.evidence.gap_end.map_or(hole + 1, |end| end.max(hole + 1)));
             continue;
         };
-        let tried_out = entry.retransmissions >= context.config.retransmissions_max;
+        let tried_out = entry.retransmissions >= context.config.retransmissions_max
+            || flow.disclosure.is_open() && !entry.sender_retransmitted;
         if entry.copy != Copy::Departed || tried_out {
             continue;
         }
@@ -420,7 +430,7 @@ fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Inst
 /// The packet, with padding where its SACK blocks are, if the agent repairs what they show.
 #[inline]
 pub(super) fn hide(
-    flow: &Flow,
+    flow: &mut Flow,
     packet: PacketRef,
     context: &mut Context<'_, impl Sink>,
     now: Instant,
@@ -434,6 +444,7 @@ pub(super) fn hide(
     }
     let Some(options) = without_sack(&tcp.options) else { return packet };
     let header = tcp::Header { options, ..*tcp };
+    flow.disclosure.on_hidden(now);
     context.shared.statistics.sack_hidden += 1;
     let id = context.sink.new_id();
     rule(context.sink, flow.key, Some(id), ("MOD-1", "SACK blocks hidden", header.ack.0.into()));
@@ -446,6 +457,7 @@ fn hides(flow: &Flow, config: &Config, now: Instant) -> bool {
     config.sack_toward_sender == SackTowardSender::Hide
         && config.repair == Repair::Evidence
         && flow.aside.is_none()
+        && !flow.disclosure.is_open()
         && flow.evidence.all_cached()
         && !out_of_patience(flow, config, now)
         && flow.lowest_entry().is_some_and(|entry| {

@@ -35,6 +35,8 @@ pub struct Statistics {
     pub probe_bytes: u64,
     /// ACKs whose SACK blocks were hidden from the sender.
     pub sack_hidden: u64,
+    /// Episodes of losses that the sender was let know: the link's queue was long.
+    pub episodes_shown: u64,
     /// Segments that the link's own queue dropped, seen by others departing before them.
     pub queue_drops_seen: u64,
     /// Flows that got state.

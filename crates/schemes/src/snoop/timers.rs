@@ -132,6 +132,10 @@ fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
         return;
     };
     let seq = entry.start;
+    if flow.disclosure.is_open() && !entry.sender_retransmitted {
+        // The sender repairs: see `disclosure`.
+        return arm_round_trip(flow, context.config, now);
+    }
     if entry.retransmissions >= context.config.retransmissions_max {
         // SNOOP-TMR-7: its duplicate ACKs pass from here on.
         flow.episode_end = None;

@@ -46,7 +46,7 @@ fn without_sack_losses_cost_a_round_trip_of_the_bare_link_each_and_no_timer() {
 fn without_sack_what_waits_in_line_is_not_taken_for_overtaken() {
     for loss in [0.01, 0.03] {
         let loses = at_random(loss);
-        let world = World { window: 40, sender: Sender::FixedWindow, loses, ..broadband(100) };
+        let world = World { window: 20, sender: Sender::FixedWindow, loses, ..broadband(100) };
         let run = run(Config::modern(), world);
         let statistics = run.agent.statistics();
         let lost = statistics.retransmissions - statistics.unneeded_retransmissions;
@@ -67,4 +67,80 @@ fn mod_1_without_sack_a_segment_that_a_repaired_one_overtook_is_resent_when_its_
     assert_eq!(due, Instant::ZERO + Duration::from_millis(10 + 10 + 20));
     drill.at(due - Duration::from_nanos(1)).expect(&[]);
     drill.at(due).expect(&["radio high 3000..4000 local"]);
+}
+
+/// An agent that caches nothing lets everything pass.
+fn plain() -> Config {
+    Config { cache_segments_max: 0, ..Config::strict() }
+}
+
+#[test]
+fn a_queue_that_overflows_is_shown_and_no_transfer_is_slower_than_without_agent() {
+    for queue_packets in [20, 50, 100, 200] {
+        let plain = run(plain(), broadband(queue_packets));
+        let modern = run(Config::modern(), broadband(queue_packets));
+        assert!(plain.queue_drops > 0 && plain.fast_retransmits > 0, "queue {queue_packets}");
+        let (with, without) = (modern.now.as_secs_f64(), plain.now.as_secs_f64());
+        assert!(with <= without * 1.05, "queue {queue_packets}: {with} s, without {without} s");
+        assert!(
+            modern.queue_drops <= plain.queue_drops * 2,
+            "queue {queue_packets}: {} drops, without {}",
+            modern.queue_drops,
+            plain.queue_drops
+        );
+    }
+}
+
+#[test]
+fn losses_on_the_air_are_hidden_where_they_would_cost_goodput() {
+    for (loss, wanted) in [(0.003, 0.95), (0.01, 0.95), (0.03, 0.9)] {
+        // No slow start beyond what the path and the queue hold.
+        let world = || World { window: 60, loses: at_random(loss), ..broadband(100) };
+        let (plain, modern) = (run(plain(), world()), run(Config::modern(), world()));
+        let (with, without) = (modern.goodput_share(loss), plain.goodput_share(loss));
+        assert!(with >= wanted && with >= without, "{with:.3}, without {without:.3}, at {loss}");
+    }
+}
+
+/// Segments 0 to 49 departed; the first 20 are acknowledged, each after a longer wait.
+fn long_queue() -> Drill {
+    let mut drill = Drill::modern();
+    drill.segments(0, 50);
+    for number in 0..20 {
+        drill.after_millis(10).ack(number * 1000 + 1000);
+    }
+    drill.quietly();
+    drill
+}
+
+#[test]
+fn congestion_is_shown_by_duplicates_and_blocks_until_all_that_was_sent_has_arrived() {
+    let mut drill = long_queue();
+    drill.ack(20_000).expect(&["wired ack 20000"]);
+    assert_eq!(drill.statistics().episodes_shown, 1);
+    drill.sack(20_000, &[(21_000, 22_000)]).expect(&["wired ack 20000 sack 21000..22000"]);
+    drill.sack(21_000, &[(22_000, 23_000)]).expect(&["wired ack 21000 sack 22000..23000"]);
+    // Neither a timer nor the sender's repeat makes the agent repair something else.
+    drill.after_millis(50).data(20_000..21_000).ack(49_000).quietly();
+    drill.sack(49_000, &[(49_500, 50_000)]).expect(&["wired ack 49000 sack 49500..50000"]);
+    drill.ack(50_000).quietly();
+    assert_eq!(drill.statistics().retransmissions, 0);
+}
+
+#[test]
+fn congestion_is_no_reason_to_let_the_sender_repair_its_own_repairs() {
+    let mut drill = long_queue();
+    drill.sack(20_000, &[(21_000, 22_000)]).data(20_000..21_000).segments(50, 1).quietly();
+    drill.after_millis(5).sack(20_000, &[(21_000, 51_000)]);
+    drill.expect(&["wired ack 20000 sack 21000..51000", "radio high 20000..21000 local"]);
+}
+
+#[test]
+fn a_short_queue_is_no_congestion() {
+    let mut drill = Drill::modern();
+    for number in 0..20 {
+        drill.segments(number, 1).after_millis(10 + u64::from(number)).ack(number * 1000 + 1000);
+    }
+    drill.segments(20, 3).after_millis(30).quietly();
+    drill.ack(20_000).expect(&["radio high 20000..21000 local", "SNOOP-ACK-7 ack 20000"]);
 }

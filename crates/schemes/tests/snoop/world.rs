@@ -12,7 +12,7 @@ use sansio::{
 };
 use schemes::snoop::{Agent, Config};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use wire::tcp::{Flags, SackBlock, Seq};
+use wire::tcp::{Flags, SackBlock, Seq, Timestamps};
 
 const SEGMENT: u32 = 1000;
 
@@ -123,7 +123,7 @@ impl Sink for Outbox {
 pub(crate) struct Run {
     pub(crate) world: World,
     pub(crate) agent: Agent,
-    now: Instant,
+    pub(crate) now: Instant,
     events: BTreeMap<(Instant, u64), Happening>,
     order: u64,
     outbox: Outbox,
@@ -135,6 +135,8 @@ pub(crate) struct Run {
     timeout: Duration,
     timeout_at: Instant,
     reno: Reno,
+    /// TSecr of the fixed host and of the mobile host.
+    echo: [u32; 2],
     // Receiver.
     received: BTreeSet<u32>,
     expected: u32,
@@ -164,6 +166,7 @@ pub(crate) fn run(config: Config, world: World) -> Run {
         timeout: Duration::from_secs(1),
         timeout_at: Instant::ZERO + Duration::from_secs(1),
         reno: Reno::default(),
+        echo: [0; 2],
         received: BTreeSet::new(),
         expected: 0,
         latest: 0,
@@ -187,6 +190,11 @@ pub(crate) fn run(config: Config, world: World) -> Run {
         run.happens(happening);
     }
     run
+}
+
+/// The TSval of a packet.
+fn timestamp(packet: &PacketRef) -> u32 {
+    packet.as_tcp().and_then(|tcp| tcp.options.timestamps()).expect("all carry one").value
 }
 
 /// A sender after Reno, counting in segments.
@@ -318,6 +326,8 @@ impl Run {
             length: SEGMENT,
         };
         tcp_mut(&mut packet).seq = Seq(number * SEGMENT);
+        let timestamps = Timestamps { value: self.clock(), echo: self.echo[0] };
+        tcp_mut(&mut packet).options.push_timestamps(timestamps).expect("room");
         let arrival = Happening::AtStation(Side::WIRED, packet.into());
         self.after(self.world.wired_delay, arrival);
     }
@@ -325,6 +335,7 @@ impl Run {
     fn at_fixed(&mut self, packet: &PacketRef) {
         let tcp = packet.as_tcp().expect("TCP");
         self.sack_at_sender += u32::from(tcp.options.sack_blocks().next().is_some());
+        self.echo[0] = timestamp(packet);
         let acked = tcp.ack.0 / SEGMENT;
         if acked > self.acked {
             self.on_reno_ack(acked);
@@ -389,6 +400,7 @@ impl Run {
         // A probe's byte is kept as a part of the segment at the left edge.
         let end = seq + packet.payload.len();
         if seq == self.expected {
+            self.echo[1] = timestamp(packet);
             self.expected = end;
             while self.received.remove(&(self.expected / SEGMENT))
                 && self.expected.is_multiple_of(SEGMENT)
@@ -401,6 +413,8 @@ impl Run {
         }
         let mut ack = segment(self.outbox.new_id(), MOBILE, FIXED, Flags::ACK);
         tcp_mut(&mut ack).ack = Seq(self.expected);
+        let timestamps = Timestamps { value: self.clock(), echo: self.echo[1] };
+        tcp_mut(&mut ack).options.push_timestamps(timestamps).expect("room");
         if self.world.sack {
             tcp_mut(&mut ack).options.push_sack(&self.blocks());
         }
@@ -409,6 +423,11 @@ impl Run {
             let arrival = Happening::AtStation(Side::RADIO, ack.into());
             self.after(self.world.air_delay, arrival);
         }
+    }
+
+    /// Milliseconds, as Linux counts.
+    fn clock(&self) -> u32 {
+        (self.now.as_nanos() / 1_000_000) as u32
     }
 
     /// Up to three SACK blocks, the one with the latest arrival first (RFC 2018, section 4).
@@ -430,7 +449,7 @@ impl Run {
 
     pub(crate) fn goodput_share(&self, loss: f64) -> f64 {
         let bits = f64::from(self.world.segments * SEGMENT) * 8.0;
-        let ceiling = self.world.rate.as_bps() as f64 * (1.0 - loss) * 1000.0 / 1040.0;
+        let ceiling = self.world.rate.as_bps() as f64 * (1.0 - loss) * 1000.0 / 1052.0;
         bits / self.now.as_secs_f64() / ceiling
     }
 }
