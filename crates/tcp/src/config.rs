@@ -69,6 +69,16 @@ pub enum Halving {
     Flight,
 }
 
+/// What opens cwnd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Each ACK, whatever it acknowledges (RFC 2581; 4.3BSD, ns-2): delayed ACKs halve the pace.
+    PerAck,
+    /// The bytes acknowledged (RFC 3465, RFC 5681 section 3.1), as Linux counts them: in slow start
+    /// without a limit per ACK, up to ssthresh, and the rest beyond it.
+    PerByte,
+}
+
 /// Whether duplicate ACKs may start fast retransmit while data sent before the last loss is still
 /// unacknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,6 +206,8 @@ pub struct Config {
     pub ssthresh_min_segments: u32,
     /// What ssthresh is half of.
     pub halving: Halving,
+    /// What opens cwnd.
+    pub growth: Growth,
     /// Fast retransmit soon after a loss.
     pub repeated_fast_retransmit: RepeatedFastRetransmit,
     /// A new segment on each of the first two duplicate ACKs (RFC 3042).
@@ -234,6 +246,7 @@ impl Config {
             initial_ssthresh_bytes: 65_535,
             ssthresh_min_segments: 2,
             halving: Halving::Window,
+            growth: Growth::PerAck,
             repeated_fast_retransmit,
             limited_transmit: false,
             idle_restart: IdleRestart::InitialWindow,
@@ -260,6 +273,7 @@ impl Config {
             initial_ssthresh_bytes: u32::MAX,
             ssthresh_min_segments: 2,
             halving: Halving::Flight,
+            growth: Growth::PerByte,
             repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
             limited_transmit: true,
             idle_restart: IdleRestart::InitialWindow,
@@ -294,6 +308,7 @@ impl Config {
             initial_ssthresh_bytes: window_bytes,
             ssthresh_min_segments: 2,
             halving: Halving::Window,
+            growth: Growth::PerAck,
             repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
             limited_transmit: false,
             idle_restart: IdleRestart::Keep,

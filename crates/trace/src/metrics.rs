@@ -187,9 +187,13 @@ impl Meter {
         end_wait(&mut progress.receiver_waits_since, samples, now);
     }
 
-    fn on_host_sent(&mut self, node: NodeId, packet: &Packet) {
+    fn on_sent(&mut self, node: NodeId, packet: &Packet) {
+        let base = self.roles.get(node.0 as usize) == Some(&Role::BaseStation);
         match packet.cause {
-            Cause::EndToEndRetransmission => self.measures.retransmissions_end_to_end += 1,
+            // A base station that passes one on does not send it again.
+            Cause::EndToEndRetransmission if !base => {
+                self.measures.retransmissions_end_to_end += 1;
+            }
             Cause::LocalRetransmission => self.measures.retransmissions_local += 1,
             Cause::Probe => {
                 self.measures.probes += 1;
@@ -197,7 +201,7 @@ impl Meter {
             }
             _ => {}
         }
-        if self.roles.get(node.0 as usize) == Some(&Role::BaseStation) {
+        if base {
             return;
         }
         let (Some(flow), Some(tcp)) = (FlowKey::of(packet), packet.as_tcp()) else { return };
@@ -291,7 +295,7 @@ impl Observer for Meter {
     fn record(&mut self, record: &Record<'_>) {
         let (node, now) = (record.node, record.at);
         match record.what {
-            What::Sent { packet, .. } => self.on_host_sent(node, packet),
+            What::Sent { packet, .. } => self.on_sent(node, packet),
             What::Arrived { side, packet } => {
                 if self.is_air(node, side) {
                     self.measures.air_bytes += u64::from(packet.bytes());

@@ -195,6 +195,8 @@ fn who_sent_again_is_told_apart() {
     let measures = measured(
         &[
             (1, FIXED, sent(Side::NETWORK, &again)),
+            (2, BASE, arrived(Side::WIRED, &again)),
+            (2, BASE, sent(Side::RADIO, &again)),
             (2, BASE, sent(Side::RADIO, &local)),
             (3, BASE, sent(Side::RADIO, &probe)),
             (4, MOBILE, arrived(Side::NETWORK, &local)),

@@ -3,7 +3,7 @@
 //! cwnd carries 16 fractional bits, so that opening it by 1/cwnd of a segment per ACK adds up.
 
 use super::Loss;
-use crate::config::{Config, Halving};
+use crate::config::{Config, Growth, Halving};
 
 /// cwnd and ssthresh of one sender.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,7 @@ pub(crate) struct Windows {
     initial: u32,
     ssthresh_min: u32,
     halving: Halving,
+    growth: Growth,
 }
 
 const FRACTION_BITS: u32 = 16;
@@ -35,6 +36,7 @@ impl Windows {
             initial,
             ssthresh_min: config.ssthresh_min_segments.max(1).saturating_mul(mss),
             halving: config.halving,
+            growth: config.growth,
         }
     }
 
@@ -56,18 +58,33 @@ impl Windows {
         self.mss
     }
 
-    /// Opens cwnd for an ACK of `bytes` new bytes: by a segment below ssthresh (RFC 5681, equation
-    /// 2), by 1/cwnd of one above (equation 3; CI-TCP-5).
+    /// Opens cwnd for an ACK of `bytes` new bytes: by a segment, or by the bytes, below ssthresh
+    /// (RFC 5681, equation 2), by 1/cwnd of them above (equation 3; CI-TCP-5).
     #[inline]
     pub(crate) fn open(&mut self, bytes: u32) {
-        self.cwnd += if self.cwnd() < self.ssthresh {
-            u64::from(bytes.min(self.mss)) << FRACTION_BITS
-        } else {
-            // (mss^2 / cwnd) in 2^-16 bytes, with 8 of the divisor's fractional bits.
-            let mss = u64::from(self.mss.min(u32::from(u16::MAX)));
-            ((mss * mss) << (FRACTION_BITS + 8)) / (self.cwnd >> 8)
-        };
+        match self.growth {
+            Growth::PerAck if self.cwnd() < self.ssthresh => {
+                self.cwnd += u64::from(bytes.min(self.mss)) << FRACTION_BITS;
+            }
+            Growth::PerAck => self.cwnd += self.avoidance(self.mss),
+            Growth::PerByte => {
+                let slow_start = bytes.min(self.ssthresh.saturating_sub(self.cwnd()));
+                self.cwnd += u64::from(slow_start) << FRACTION_BITS;
+                if slow_start < bytes {
+                    self.cwnd += self.avoidance(bytes - slow_start);
+                }
+            }
+        }
         self.cwnd = self.cwnd.min(u64::from(CWND_MAX) << FRACTION_BITS);
+    }
+
+    /// mss * bytes / cwnd in 2^-16 bytes, with 8 of the divisor's fractional bits.
+    #[inline]
+    fn avoidance(&self, bytes: u32) -> u64 {
+        let mss = u64::from(self.mss.min(u32::from(u16::MAX)));
+        // 16 bits of mss, 23 of bytes, 24 of the shift: they fit.
+        let bytes = u64::from(bytes.min(1 << 23));
+        ((mss * bytes) << (FRACTION_BITS + 8)) / (self.cwnd >> 8)
     }
 
     /// Sets ssthresh to half of what the configuration says.
@@ -123,6 +140,18 @@ mod tests {
         }
         // Sixteen steps of 1/cwnd fall a little short of one, as in ns-2.
         assert!((16_960..17_000).contains(&windows.cwnd()), "{}", windows.cwnd());
+    }
+
+    #[test]
+    fn rfc_3465_delayed_acks_do_not_slow_a_sender_that_counts_bytes() {
+        let mut windows = windows();
+        windows.growth = Growth::PerByte;
+        windows.open(2000);
+        assert_eq!(windows.cwnd(), 4000, "doubled by one ACK for two segments");
+        windows.ssthresh = 16_000;
+        windows.open(20_000);
+        let beyond = windows.cwnd() - 16_000;
+        assert!((490..=510).contains(&beyond), "8000 bytes beyond ssthresh are half a segment");
     }
 
     #[test]
