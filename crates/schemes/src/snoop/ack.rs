@@ -15,7 +15,7 @@ use super::config::{Config, Repair};
 use super::flow::{ECN_FLAGS, Flow, Timed};
 use super::resend::{Occasion, resend};
 use super::timers::{Timer, arm_round_trip};
-use super::{Context, aside, disclosure, restart, rule, sack};
+use super::{Context, aside, disclosure, repair, restart, rule, sack};
 use sansio::{DropReason, Instant, PacketRef, Priority, Side, Sink};
 use wire::tcp::{Flags, Header, Seq, TcpOption};
 
@@ -166,7 +166,7 @@ pub(super) fn snoop_ack(
         }
     }
     if evidence {
-        sack::repair(flow, context, now);
+        repair::repair(flow, context, now);
         restart::on_mobile_heard(flow, context, now);
     }
 }

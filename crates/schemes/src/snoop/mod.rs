@@ -9,7 +9,7 @@
 //!
 //! Map, by the paper's words: `data` (`snoop_data()`), `ack` (`snoop_ack()`), `cache`,
 //! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
-//! `resend` (a local retransmission). What today adds: `sack` (every hole at once), `disclosure`
+//! `resend` (a local retransmission). What today adds: `sack` and `repair` (every hole at once), `disclosure`
 //! (which losses the sender learns of), `restart`
 //! (after an outage), `aside` (when to do nothing), `air` (the bound on probes). [`config`] has
 //! every parameter and the presets.
@@ -26,6 +26,7 @@ pub mod config;
 mod data;
 mod disclosure;
 mod flow;
+mod repair;
 mod resend;
 mod restart;
 mod rtt;

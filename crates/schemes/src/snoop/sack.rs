@@ -1,27 +1,16 @@
-//! What SACK blocks show of losses on the last hop, and repairing all of it at once (MOD-1).
+//! What SACK blocks show of losses on the last hop (MOD-1).
 //!
-//! The paper repairs one loss per round trip: the one at the cumulative ACK. SACK blocks (RFC 2018)
-//! show every hole, and what departed later and has arrived proves that an earlier departure is
-//! lost: the idea of RACK (RFC 8985), with the departures onto the air as the clock, which makes a
-//! lost retransmission visible in the same way.
-//!
-//! ```text
-//!   departures   1    2    3    4    5    2'
-//!   arrives      x         x    x         ?      SACK of 3 and 4: 1 and 2 departed before 3: lost
-//! ```
-//!
-//! The sender sees nothing of it as long as the cache holds every hole: duplicates are withheld,
+//! The paper learns of one loss per round trip: the one at the cumulative ACK. SACK blocks
+//! (RFC 2018) show every hole, and which departures have arrived; [`super::repair`] acts on it. The
+//! sender sees nothing of it as long as the cache holds every hole: duplicates are withheld,
 //! and in an ACK that must pass the blocks become padding. Nothing is ever added to an ACK.
 
 use super::ack::out_of_patience;
 use super::cache::{Copy, Entry};
 use super::config::{Config, Repair, SackTowardSender};
 use super::flow::Flow;
-use super::resend::{Occasion, resend};
-use super::restart::Phase;
 use super::rtt::RoundTrip;
-use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
-use super::{Context, aside, restart, rule};
+use super::{Context, restart, rule};
 use sansio::{Duration, Instant, Packet, PacketRef, Sink, Transport};
 use std::collections::VecDeque;
 use wire::tcp::{self, Options, SackBlock, Seq, TcpOption, kind};
@@ -32,19 +21,19 @@ pub(super) struct Evidence {
     /// Byte after the highest one in a SACK block.
     highest: Option<Seq>,
     /// First bytes of the cached segments below `highest` that no block covers, ascending.
-    holes: VecDeque<Seq>,
+    pub(super) holes: VecDeque<Seq>,
     /// Up to here something is missing that the cache does not hold.
-    gap_end: Option<Seq>,
+    pub(super) gap_end: Option<Seq>,
     /// The latest departure that is known to have arrived,
-    latest: Option<Arrived>,
+    pub(super) latest: Option<Arrived>,
     /// and the latest one that took the link's normal queue.
-    latest_in_line: Option<Arrived>,
+    pub(super) latest_in_line: Option<Arrived>,
     /// Something arrived since the holes were last looked at.
-    news: bool,
+    pub(super) news: bool,
     /// Cached segments that arrived, counted modulo 2^32.
     delivered: u32,
-    /// Extra time granted to a segment that others overtake; see [`Evidence::on_unneeded`].
-    allowance: Duration,
+    /// Extra time granted to a segment that others overtake; see `on_unneeded`.
+    pub(super) allowance: Duration,
     /// The flow carried SACK blocks.
     seen_sack: bool,
     /// Duplicate ACKs to come that answer the agent's own duplicates, and until when.
@@ -57,10 +46,11 @@ pub(super) struct Evidence {
 
 /// A departure that arrived.
 #[derive(Clone, Copy, Debug)]
-struct Arrived {
-    order: u32,
+pub(super) struct Arrived {
+    /// Its place among the departures.
+    pub(super) order: u32,
     /// Time from its departure to the ACK that showed it.
-    round_trip: Duration,
+    pub(super) round_trip: Duration,
 }
 
 impl Arrived {
@@ -120,25 +110,6 @@ impl Evidence {
             (self.unneeded, self.judged) = (0, 0);
         }
         batch
-    }
-
-    /// When the newest copy of a segment counts as lost; `None` as long as nothing overtook it.
-    ///
-    /// Local retransmissions go ahead of the link's normal queue, part of which may lie behind the
-    /// place where departures are seen. So what waits in line is overtaken by others in line, and
-    /// by a retransmission only once the time is over that the line takes.
-    fn lost_at(&self, entry: &Entry, round_trip: &RoundTrip) -> Option<Instant> {
-        let overtook =
-            |arrived: &Arrived| (arrived.order.wrapping_sub(entry.departed_order) as i32) > 0;
-        let alike = if entry.retransmissions > 0 { self.latest } else { self.latest_in_line };
-        if let Some(arrived) = alike.filter(overtook) {
-            let allowance = self.allowance;
-            let wait = if allowance.is_zero() { allowance } else { arrived.round_trip + allowance };
-            return Some(entry.departed_at + wait);
-        }
-        self.latest.filter(overtook)?;
-        let in_line = round_trip.smoothed() + round_trip.margin().max(self.allowance);
-        Some(entry.departed_at + in_line)
     }
 
     /// A repair was not needed: the radio reorders. Segments get a quarter of the shortest round
@@ -327,104 +298,6 @@ fn extend(
     }
     evidence.highest = Some(block.end);
     newest
-}
-
-/// Re-sends every segment that something overtook, if anything arrived since the last look.
-#[inline]
-pub(super) fn repair(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
-    let news = core::mem::take(&mut flow.evidence.news);
-    if !news || flow.aside.is_some() {
-        return;
-    }
-    if !flow.evidence.holes.is_empty() {
-        repair_holes(flow, context, now);
-        aside::judge(flow, context);
-    } else if flow.episode_end.is_some() && !flow.evidence.seen_sack {
-        repair_lowest(flow, context, now);
-    }
-}
-
-/// The same once more, after the allowance for reordering has passed.
-pub(super) fn on_reordering(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
-    if flow.evidence.seen_sack {
-        repair_holes(flow, context, now);
-    } else {
-        repair_lowest(flow, context, now);
-    }
-}
-
-/// Without SACK blocks, an ACK that stops short shows one hole: it acknowledges a copy that
-/// departed later than the segment at which it stops. So N losses cost N round trips of the
-/// retransmissions, which wait in no line, and no timer.
-/// After an outage the restart sees to that.
-fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
-    let Some(ack) = flow.last_ack else { return };
-    let Some(entry) = flow.cache.front() else { return };
-    let first_repair = entry.copy == Copy::Departed && entry.retransmissions == 0;
-    if flow.disclosure.is_open() && !entry.sender_retransmitted {
-        return;
-    }
-    if entry.start.after(ack) || !first_repair || flow.phase != Phase::Steady {
-        return;
-    }
-    let Some(mut lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { return };
-    if flow.cache.get(1).is_none_or(|next| next.copy == Copy::Queued) {
-        // Nothing behind it makes the mobile host answer at once.
-        lost_at = lost_at.max(entry.departed_at + flow.round_trip.smoothed() + DELAYED_ACK);
-    }
-    if lost_at > now {
-        return flow.timers.set(Timer::Reordering, lost_at);
-    }
-    rule(context.sink, flow.key, None, ("MOD-1", "overtaken, re-sent", ack.0.into()));
-    let after = flow.departures.wrapping_sub(entry.departed_order);
-    if resend(flow, 0, Occasion::Loss, context, now) {
-        // What departed after it may cause a duplicate each (SNOOP-ACK-8).
-        flow.expected_dupacks = after;
-        arm_round_trip(flow, context.config, now);
-    }
-}
-
-/// Re-sends the holes that SACK blocks show and that something overtook.
-fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
-    let (mut sent, mut again_at) = (false, None::<Instant>);
-    let mut at = 0;
-    while let Some(&hole) = flow.evidence.holes.get(at) {
-        at += 1;
-        let found = flow.cache.find(hole);
-        let Some((index, entry)) =
-            found.and_then(|index| flow.cache.get(index).map(|entry| (index, entry)))
-        else {
-            // The link's queue dropped it: for the sender to repair.
-            at -= 1;
-            flow.evidence.holes.remove(at);
-            flow.evidence.gap_end =
-                Some(flow.evidence.gap_end.map_or(hole + 1, |end| end.max(hole + 1)));
-            continue;
-        };
-        let tried_out = entry.retransmissions >= context.config.retransmissions_max
-            || flow.disclosure.is_open() && !entry.sender_retransmitted;
-        if entry.copy != Copy::Departed || tried_out {
-            continue;
-        }
-        let Some(lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { continue };
-        if lost_at > now {
-            again_at = Some(again_at.map_or(lost_at, |at| at.min(lost_at)));
-            continue;
-        }
-        rule(context.sink, flow.key, None, ("MOD-1", "hole re-sent", hole.0.into()));
-        if !resend(flow, index, Occasion::Loss, context, now) {
-            break;
-        }
-        sent = true;
-    }
-    match again_at {
-        Some(at) => flow.timers.set(Timer::Reordering, at),
-        None => flow.timers.stop(Timer::Reordering),
-    }
-    if sent {
-        flow.episode_end = Some(flow.last_seen);
-        arm_round_trip(flow, context.config, now);
-    }
 }
 
 /// The packet, with padding where its SACK blocks are, if the agent repairs what they show.

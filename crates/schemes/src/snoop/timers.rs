@@ -4,11 +4,11 @@
 //! idle timers are lazy: a packet only notes the time, and a timer that fires too early is set
 //! again; so no packet costs a heap operation. Nothing acts early.
 
-use super::cache::Copy;
+use super::cache::{Copy, Entry};
 use super::config::{Config, Repair, Restart};
 use super::flow::Flow;
 use super::resend::{Occasion, resend};
-use super::{Context, Fate, Radio, restart, rule, sack};
+use super::{Context, Fate, Radio, repair, restart, rule};
 use sansio::{Duration, Instant, Sink, TimerTable};
 
 /// When each fires.
@@ -103,7 +103,7 @@ pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: I
             due if due == Timer::RoundTrip as usize => on_round_trip(flow, context, now),
             due if due == Timer::Persist as usize => on_persist(flow, context, now),
             due if due == Timer::Restart as usize => restart::on_timer(flow, context, now),
-            due if due == Timer::Reordering as usize => sack::on_reordering(flow, context, now),
+            due if due == Timer::Reordering as usize => repair::on_reordering(flow, context, now),
             _ => {
                 let at = flow.active_at + context.config.flow_idle;
                 if at <= now {
@@ -122,18 +122,23 @@ const COPY_DROPPED_AFTER: Duration = Duration::from_secs(1);
 /// An ACK may be delayed for so long while segments keep coming: the paper's floor (SNOOP-TMR-3).
 pub(super) const DELAYED_ACK: Duration = Duration::from_millis(40);
 
-/// SNOOP-TMR-2: the lowest segment once more.
+/// SNOOP-TMR-2: the lowest segment once more. Ours: the lowest that the mobile host is known to
+/// lack; if that is not cached, the sender repairs it, and a timer here would send in vain.
 fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     if context.shared.radio == Radio::Down {
         return;
     }
-    let Some(entry) = flow.cache.front() else {
+    let index = match context.config.repair {
+        Repair::Counted => Some(0),
+        Repair::Evidence => repair::lowest_lacking(flow),
+    };
+    let Some((index, entry)) = index.and_then(|index| flow.cache.get(index).map(|e| (index, e)))
+    else {
         flow.episode_end = None;
         return;
     };
     let seq = entry.start;
-    if flow.disclosure.is_open() && !entry.sender_retransmitted {
-        // The sender repairs: see `disclosure`.
+    if repair::is_left_to_the_sender(flow, entry) {
         return arm_round_trip(flow, context.config, now);
     }
     if entry.retransmissions >= context.config.retransmissions_max {
@@ -143,29 +148,35 @@ fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
         return;
     }
     if context.config.repair == Repair::Evidence {
-        // Ours counts from the departure of the newest copy: several holes may be re-sent at once,
-        // and the last of them waits for the others. A copy that never departs was dropped.
-        let mut timeout = round_trip_timeout(flow, context.config);
-        if entry.retransmissions == 0 {
-            // Not re-sent yet: SACK blocks will tell if it is lost. Without them the timer has to,
-            // but the ACK of a segment before a hole may be a delayed one.
-            if flow.evidence.has_seen_sack() {
-                return;
-            }
-            timeout = timeout.max(DELAYED_ACK);
-        }
-        let since = match entry.copy {
-            Copy::Departed => entry.departed_at,
-            Copy::Queued => now,
-            Copy::Requeued => entry.departed_at + COPY_DROPPED_AFTER,
-        };
-        if since + timeout > now {
-            return flow.timers.set(Timer::RoundTrip, since + timeout);
+        let Some(due) = repeat_due(flow, entry, context.config, now) else { return };
+        if due > now {
+            return flow.timers.set(Timer::RoundTrip, due);
         }
     }
     rule(context.sink, flow.key, None, ("SNOOP-TMR-2", "round-trip timer", seq.0.into()));
-    resend(flow, 0, Occasion::Timer, context, now);
+    resend(flow, index, Occasion::Timer, context, now);
     arm_round_trip(flow, context.config, now);
+}
+
+/// When the timer may repeat a segment; `None` if something else will tell. Ours counts from the
+/// departure of the newest copy: several holes may be re-sent at once, and the last of them waits
+/// for the others. A copy that never departs was dropped.
+fn repeat_due(flow: &Flow, entry: &Entry, config: &Config, now: Instant) -> Option<Instant> {
+    let mut timeout = round_trip_timeout(flow, config);
+    if entry.retransmissions == 0 {
+        // Not re-sent yet: SACK blocks will tell if it is lost. Without them the timer has to, but
+        // the ACK of a segment before a hole may be a delayed one.
+        if flow.evidence.has_seen_sack() {
+            return None;
+        }
+        timeout = timeout.max(DELAYED_ACK);
+    }
+    let since = match entry.copy {
+        Copy::Departed => entry.departed_at,
+        Copy::Queued => now,
+        Copy::Requeued => entry.departed_at + COPY_DROPPED_AFTER,
+    };
+    Some(since + timeout)
 }
 
 /// SNOOP-TMR-5 and SNOOP-TMR-6: silence while the cache holds something.

@@ -105,6 +105,34 @@ fn mod_1_a_hole_that_the_sender_filled_is_repaired_if_the_air_loses_it_then() {
 }
 
 #[test]
+fn mod_1_no_timer_resends_what_lies_above_a_hole_that_is_not_cached() {
+    let mut drill = Drill::modern();
+    // 2000 was lost on the wire, 1000 on the air.
+    drill.segments(0, 2).segments(3, 4).after_millis(10).ack(1000).ack(1000);
+    drill.after_millis(10).ack(2000).quietly();
+    assert_eq!(drill.statistics().retransmissions, 1);
+    for _ in 0..100 {
+        drill.after_millis(10).ack(2000);
+    }
+    assert_eq!(drill.statistics().retransmissions, 1);
+}
+
+#[test]
+fn mod_1_the_timer_repeats_the_lowest_hole_that_is_cached() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 2).segments(3, 4).after_millis(10).ack(1000).quietly();
+    // 2000 was lost on the wire; 4000 on the air, and so is its copy.
+    drill.ack(2000).after_millis(5).sack(2000, &[(5000, 7000), (3000, 4000)]).expect(&[
+        "wired ack 2000",
+        "wired ack 2000 sack 5000..7000 sack 3000..4000",
+        "radio high 4000..5000 local",
+    ]);
+    let due = drill.deadline("snoop round trip").expect("armed");
+    drill.at(due - Duration::from_nanos(1)).expect(&[]);
+    drill.at(due).expect(&["radio high 4000..5000 local"]);
+}
+
+#[test]
 fn mod_1_without_sack_the_papers_counting_repairs() {
     let mut drill = window();
     drill.ack(1000).expect(&["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"]);

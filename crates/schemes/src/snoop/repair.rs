@@ -1,0 +1,152 @@
+//! Repairing all at once what the mobile host is known to lack (MOD-1).
+//!
+//! What departed later and has arrived proves that an earlier departure is lost: the idea of RACK
+//! (RFC 8985), with the departures as the clock, which makes a lost retransmission visible in the
+//! same way.
+//!
+//! ```text
+//!   departures   1    2    3    4    5    2'
+//!   arrives      x         x    x         ?      SACK of 3 and 4: 1 and 2 departed before 3: lost
+//! ```
+
+use super::cache::{Copy, Entry};
+use super::flow::Flow;
+use super::resend::{Occasion, resend};
+use super::restart::Phase;
+use super::rtt::RoundTrip;
+use super::sack::{Arrived, Evidence};
+use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
+use super::{Context, aside, rule};
+use sansio::{Instant, Sink};
+
+impl Evidence {
+    /// When the newest copy of a segment counts as lost; `None` as long as nothing overtook it.
+    ///
+    /// Local retransmissions go ahead of the link's normal queue, part of which may lie behind the
+    /// place where departures are seen. So what waits in line is overtaken by others in line, and
+    /// by a retransmission only once the time is over that the line takes.
+    fn lost_at(&self, entry: &Entry, round_trip: &RoundTrip) -> Option<Instant> {
+        let overtook =
+            |arrived: &Arrived| (arrived.order.wrapping_sub(entry.departed_order) as i32) > 0;
+        let alike = if entry.retransmissions > 0 { self.latest } else { self.latest_in_line };
+        if let Some(arrived) = alike.filter(overtook) {
+            let allowance = self.allowance;
+            let wait = if allowance.is_zero() { allowance } else { arrived.round_trip + allowance };
+            return Some(entry.departed_at + wait);
+        }
+        self.latest.filter(overtook)?;
+        let in_line = round_trip.smoothed() + round_trip.margin().max(self.allowance);
+        Some(entry.departed_at + in_line)
+    }
+}
+
+/// Re-sends every segment that something overtook, if anything arrived since the last look.
+#[inline]
+pub(super) fn repair(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let news = core::mem::take(&mut flow.evidence.news);
+    if !news || flow.aside.is_some() {
+        return;
+    }
+    if !flow.evidence.holes.is_empty() {
+        repair_holes(flow, context, now);
+        aside::judge(flow, context);
+    } else if flow.episode_end.is_some() && !flow.evidence.has_seen_sack() {
+        repair_lowest(flow, context, now);
+    }
+}
+
+/// The same once more, after the allowance for reordering has passed.
+pub(super) fn on_reordering(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    if flow.evidence.has_seen_sack() {
+        repair_holes(flow, context, now);
+    } else {
+        repair_lowest(flow, context, now);
+    }
+}
+
+/// Without SACK blocks, an ACK that stops short shows one hole: it acknowledges a copy that
+/// departed later than the segment at which it stops. So N losses cost N round trips of the
+/// retransmissions, which wait in no line, and no timer. After an outage the restart sees to it.
+fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let Some((ack, entry)) = flow.last_ack.zip(flow.cache.front()) else { return };
+    let first_repair = entry.copy == Copy::Departed && entry.retransmissions == 0;
+    if entry.start.after(ack) || !first_repair || flow.phase != Phase::Steady {
+        return;
+    }
+    if is_left_to_the_sender(flow, entry) {
+        return;
+    }
+    let Some(mut lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { return };
+    if flow.cache.get(1).is_none_or(|next| next.copy == Copy::Queued) {
+        // Nothing behind it makes the mobile host answer at once.
+        lost_at = lost_at.max(entry.departed_at + flow.round_trip.smoothed() + DELAYED_ACK);
+    }
+    if lost_at > now {
+        return flow.timers.set(Timer::Reordering, lost_at);
+    }
+    rule(context.sink, flow.key, None, ("MOD-1", "overtaken, re-sent", ack.0.into()));
+    let after = flow.departures.wrapping_sub(entry.departed_order);
+    if resend(flow, 0, Occasion::Loss, context, now) {
+        // What departed after it may cause a duplicate each (SNOOP-ACK-8).
+        flow.expected_dupacks = after;
+        arm_round_trip(flow, context.config, now);
+    }
+}
+
+/// Re-sends the holes that SACK blocks show and that something overtook.
+fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let (mut sent, mut again_at) = (false, None::<Instant>);
+    let mut at = 0;
+    while let Some(&hole) = flow.evidence.holes.get(at) {
+        at += 1;
+        let found = flow.cache.find(hole);
+        let Some((index, entry)) =
+            found.and_then(|index| flow.cache.get(index).map(|entry| (index, entry)))
+        else {
+            // The link's queue dropped it: for the sender to repair.
+            at -= 1;
+            flow.evidence.holes.remove(at);
+            flow.evidence.gap_end =
+                Some(flow.evidence.gap_end.map_or(hole + 1, |end| end.max(hole + 1)));
+            continue;
+        };
+        let tried_out = entry.retransmissions >= context.config.retransmissions_max;
+        if entry.copy != Copy::Departed || tried_out || is_left_to_the_sender(flow, entry) {
+            continue;
+        }
+        let Some(lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { continue };
+        if lost_at > now {
+            again_at = Some(again_at.map_or(lost_at, |at| at.min(lost_at)));
+            continue;
+        }
+        rule(context.sink, flow.key, None, ("MOD-1", "hole re-sent", hole.0.into()));
+        if !resend(flow, index, Occasion::Loss, context, now) {
+            break;
+        }
+        sent = true;
+    }
+    match again_at {
+        Some(at) => flow.timers.set(Timer::Reordering, at),
+        None => flow.timers.stop(Timer::Reordering),
+    }
+    if sent {
+        flow.episode_end = Some(flow.last_seen);
+        arm_round_trip(flow, context.config, now);
+    }
+}
+
+/// Index of the lowest cached segment that the mobile host is known to lack; what is cached above a
+/// hole in the cache it probably has.
+pub(super) fn lowest_lacking(flow: &Flow) -> Option<usize> {
+    match flow.last_ack {
+        None => (!flow.cache.is_empty()).then_some(0),
+        Some(ack) => {
+            flow.cache.find(ack).or_else(|| flow.cache.find(*flow.evidence.holes.front()?))
+        }
+    }
+}
+
+/// True in an episode of which the sender learns, but for what it has sent again itself.
+pub(super) fn is_left_to_the_sender(flow: &Flow, entry: &Entry) -> bool {
+    flow.disclosure.is_open() && !entry.sender_retransmitted
+}
