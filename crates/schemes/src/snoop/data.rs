@@ -67,13 +67,14 @@ pub(super) fn snoop_data(
 ) {
     flow.active_at = now;
     flow.sender_at = now;
-    restart::on_sender(flow);
     let Some(tcp) = packet.as_tcp() else { return };
     if tcp.flags.contains(Flags::FIN) {
         flow.fin = Some(range.1);
     }
     flow.wired.on_data(tcp.options.timestamps().map(|timestamps| timestamps.echo), now);
-    match classify(flow, range) {
+    let case = classify(flow, range);
+    restart::on_sender(flow, case, context, now);
+    match case {
         Case::New => on_new(flow, &packet, range, context, now),
         Case::Cached => on_cached(flow, range, context, now),
         Case::Uncached => on_uncached(flow, &packet, range, context, now),

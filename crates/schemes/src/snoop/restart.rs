@@ -13,11 +13,12 @@
 //! 20 ms, finds out, for 53 bytes each time; the paper's persist timer re-sends a whole segment
 //! every 200 ms. The answer acknowledges that byte, and the rest of the segment follows at once. If
 //! the sender moves, everything else is left to it and to the normal repair; if it stays silent (a
-//! backed-off timeout, or BBR with a lost window in flight), 2, 4, 8 … segments follow per round
-//! trip, clocked by ACKs. A notice that the link is back takes the place of the answer.
+//! backed-off timeout, or BBR with a lost window in flight), or goes on with new data and nothing
+//! shows the holes below, 2, 4, 8 … segments follow per round trip, clocked by ACKs. A notice that the link is back takes the place of the answer.
 
 use super::cache::{Copy, Entry};
 use super::config::{Config, Departures, Probe, Restart};
+use super::data::Case;
 use super::flow::Flow;
 use super::resend::{Occasion, cut, resend};
 use super::timers::{Timer, arm_round_trip};
@@ -127,16 +128,7 @@ pub(super) fn on_timer(flow: &mut Flow, context: &mut Context<'_, impl Sink>, no
             let at = (now + interval).max(context.shared.air.admits_at());
             flow.timers.set(Timer::Restart, at);
         }
-        Phase::Waiting { lost_before } => {
-            flow.phase = Phase::Steady;
-            let Some(lowest) = flow.lowest_missing() else { return };
-            rule(context.sink, flow.key, None, ("RESTART", "the sender is silent: ramp", 2));
-            let delivered = flow.evidence.delivered();
-            let next = resend_lost(flow, (lowest, 2), lost_before, (context, now));
-            if next.before(flow.last_seen) {
-                flow.phase = Phase::Ramping { lost_before, next, delivered };
-            }
-        }
+        Phase::Waiting { lost_before } => ramp(flow, lost_before, context, now),
     }
 }
 
@@ -232,12 +224,39 @@ fn on_link_back(
     }
 }
 
-/// Data came from the fixed host: the sender moves.
+/// Data came from the fixed host: the sender moves. If it repeats, it knows of the losses. If it
+/// goes on, duplicate ACKs will follow; with SACK blocks they show every hole, and the normal repair
+/// is fast. Without them it would take a round trip for each: the ramp begins at once.
 #[inline]
-pub(super) fn on_sender(flow: &mut Flow) {
-    if matches!(flow.phase, Phase::Waiting { .. } | Phase::Ramping { .. }) {
+pub(super) fn on_sender(
+    flow: &mut Flow,
+    case: Case,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    if !matches!(flow.phase, Phase::Waiting { .. } | Phase::Ramping { .. }) {
+        return;
+    }
+    if case != Case::New || flow.evidence.has_seen_sack() {
         flow.phase = Phase::Steady;
         flow.timers.stop(Timer::Restart);
+    } else if let Phase::Waiting { lost_before } = flow.phase
+        && flow.last_ack.is_some_and(|ack| flow.cache.find(ack).is_some())
+    {
+        flow.timers.stop(Timer::Restart);
+        ramp(flow, lost_before, context, now);
+    }
+}
+
+/// The first step of the ramp.
+fn ramp(flow: &mut Flow, lost_before: Instant, context: &mut Context<'_, impl Sink>, now: Instant) {
+    flow.phase = Phase::Steady;
+    let Some(lowest) = flow.lowest_missing() else { return };
+    rule(context.sink, flow.key, None, ("RESTART", "ramp", lowest.0.into()));
+    let delivered = flow.evidence.delivered();
+    let next = resend_lost(flow, (lowest, 2), lost_before, (context, now));
+    if next.before(flow.last_seen) {
+        flow.phase = Phase::Ramping { lost_before, next, delivered };
     }
 }
 

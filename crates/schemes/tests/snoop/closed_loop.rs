@@ -138,3 +138,26 @@ fn modern_refills_the_window_when_the_sender_stays_silent() {
     let acked = run.acked_at.iter().filter(|at| **at > end).nth(30).expect("it goes on");
     assert!(acked.since(end) < Duration::from_secs(1), "{}", acked.since(end));
 }
+
+#[test]
+fn modern_refills_the_window_of_a_sender_without_sack_that_knows_of_no_loss() {
+    for millis in [100, 200, 400] {
+        let (begin, length) = (Duration::from_secs(2), Duration::from_millis(millis));
+        for notices in [
+            vec![],
+            vec![
+                (begin, Notice::LinkDown(Side::RADIO)),
+                (begin + length, Notice::LinkUp(Side::RADIO)),
+            ],
+        ] {
+            let loses = outage(begin, length);
+            let run = run(Config::modern(), World { loses, notices, sack: false, ..World::fast() });
+            let end = Instant::ZERO + begin + length;
+            let before = run.acked_at.iter().filter(|at| **at <= end).count();
+            // The lost window: 100 segments, doubled each round trip from 2.
+            let acked_at = run.acked_at[before + 50];
+            assert!(acked_at.since(end) < Duration::from_millis(400), "{}", acked_at.since(end));
+            assert_eq!(run.timeouts, 0);
+        }
+    }
+}

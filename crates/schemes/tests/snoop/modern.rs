@@ -368,8 +368,34 @@ fn restart_the_answer_is_followed_by_the_rest_of_the_segment() {
     let mut drill = window();
     drill.after_millis(500).quietly();
     drill.ack(1001).expect(&["wired ack 1001", "radio high 1001..2000 local"]);
-    // The sender moves: the rest is left to it.
-    drill.segments(10, 1).after_millis(29).expect(&["radio 10000..11000"]);
+    // The sender repeats: the rest is left to it.
+    drill.ack(2000).data(2000..3000).after_millis(29);
+    drill.expect(&["wired ack 2000", "radio 2000..3000"]);
+}
+
+#[test]
+fn restart_the_agent_ramps_up_if_the_sender_goes_on_and_nothing_shows_the_holes() {
+    let mut drill = window();
+    drill.after_millis(500).ack(1001).after_millis(10).ack(2000).quietly();
+    drill.segments(10, 1).expect(&[
+        "radio high 2000..3000 local",
+        "radio high 3000..4000 local",
+        "radio 10000..11000",
+    ]);
+    drill.after_millis(10).ack(4000).expect(&[
+        "wired ack 4000",
+        "radio high 4000..5000 local",
+        "radio high 5000..6000 local",
+        "radio high 6000..7000 local",
+        "radio high 7000..8000 local",
+    ]);
+}
+
+#[test]
+fn restart_sack_blocks_take_the_place_of_the_ramp() {
+    let mut drill = window();
+    drill.sack(1000, &[(9000, 10_000)]).after_millis(500).ack(1001).quietly();
+    drill.segments(10, 1).expect(&["radio 10000..11000"]);
 }
 
 #[test]
