@@ -25,8 +25,7 @@ table() { # arguments of `lasthop lab`
 link=(--rate 2Mbit/s --delay 5ms --wired-rate 100Mbit/s --wired-delay 10ms --queue 50p)
 section "Bit errors, both worlds" \
   "2 Mbit/s, round trip 30 ms, a queue of 50 packets; 1 MB, 5 paired seeds. \`sim\` is the simulator's
-prediction with the same seeds; there is none for senders and schemes it has no model of. Kernel
-\`reno\` differs from the model in that it recovers as NewReno does."
+prediction with the same seeds; there is none for senders and schemes it has no model of."
 table "${link[@]}" --ber none,1/1Mbit,1/256Kbit,1/64Kbit --outage none --tcp reno,cubic,bbr \
   --schemes "$schemes" --size 1MB --seeds 5
 

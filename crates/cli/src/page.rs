@@ -157,9 +157,8 @@ fn series(rows: &[&Row], categories: &[String], of: fn(&Row) -> &str) -> Vec<Ser
             series.len() - 1
         });
         let mbps = |bps: f64| bps / 1e6;
-        let interval = goodput
-            .ci95
-            .map(|ci| (mbps((goodput.mean - ci).max(0.0)), mbps(goodput.mean + ci)));
+        let interval =
+            goodput.ci95.map(|ci| (mbps((goodput.mean - ci).max(0.0)), mbps(goodput.mean + ci)));
         series[index].points.push(Point { x: x as f64, y: mbps(goodput.mean), interval });
     }
     let mut ceiling = Vec::new();

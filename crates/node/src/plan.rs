@@ -65,7 +65,7 @@ pub struct EndHosts {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSimulated {
     /// There is no model of the sender.
-    #[error("tcp = {0}: no model of this sender yet; simulated are tahoe, reno and sack")]
+    #[error("tcp = {0}: no model of this sender yet; simulated are tahoe, reno, newreno and sack")]
     Sender(&'static str),
     /// The scheme needs a kernel.
     #[error("schemes = {0}: runs in the lab only, which has a kernel to tune")]
@@ -260,9 +260,11 @@ fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
     use crate::scenario::{Sender, Switch};
     let congestion = case.sender.simulated().unwrap_or(tcp::Congestion::Reno);
     let sack = case.sack == Switch::On;
-    // Reno's windows with SACK's recovery is what RFC 6675 describes.
-    let congestion = match (case.sender, sack) {
-        (Sender::Reno, true) => tcp::Congestion::Sack,
+    let congestion = match (case.sender, sack, scenario.hosts) {
+        // Reno's windows with SACK's recovery is what RFC 6675 describes.
+        (Sender::Reno | Sender::NewReno, true, _) => tcp::Congestion::Sack,
+        // Linux's reno stays in recovery until the whole window is repaired (tcp_input.c).
+        (Sender::Reno, false, Hosts::Modern) => tcp::Congestion::NewReno,
         _ => congestion,
     };
     let mut config = match scenario.hosts {

@@ -14,19 +14,23 @@ pub enum Congestion {
     Tahoe,
     /// 4.3BSD-Reno: fast retransmit and fast recovery (RFC 2581; BASE-2).
     Reno,
+    /// Reno that stays in fast recovery until the whole window is repaired (RFC 6582; BASE-3).
+    NewReno,
     /// Reno's windows with a scoreboard (RFC 6675; BASE-5).
     Sack,
 }
 
 impl Congestion {
     /// Every sender, in the order of history.
-    pub const ALL: [Congestion; 3] = [Congestion::Tahoe, Congestion::Reno, Congestion::Sack];
+    pub const ALL: [Congestion; 4] =
+        [Congestion::Tahoe, Congestion::Reno, Congestion::NewReno, Congestion::Sack];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Congestion::Tahoe => "tahoe",
             Congestion::Reno => "reno",
+            Congestion::NewReno => "newreno",
             Congestion::Sack => "sack",
         }
     }
@@ -77,6 +81,15 @@ pub enum Growth {
     /// The bytes acknowledged (RFC 3465, RFC 5681 section 3.1), as Linux counts them: in slow start
     /// without a limit per ACK, up to ssthresh, and the rest beyond it.
     PerByte,
+}
+
+/// What a partial ACK in NewReno's recovery leaves of the inflation by duplicate ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deflation {
+    /// Nothing (ns-2).
+    Whole,
+    /// All but what it acknowledged, and one segment for the one sent again (RFC 6582, 3.2).
+    Acknowledged,
 }
 
 /// Whether duplicate ACKs may start fast retransmit while data sent before the last loss is still
@@ -208,6 +221,8 @@ pub struct Config {
     pub halving: Halving,
     /// What opens cwnd.
     pub growth: Growth,
+    /// What a partial ACK takes from the inflation.
+    pub deflation: Deflation,
     /// Fast retransmit soon after a loss.
     pub repeated_fast_retransmit: RepeatedFastRetransmit,
     /// A new segment on each of the first two duplicate ACKs (RFC 3042).
@@ -230,7 +245,9 @@ impl Config {
     pub const fn bsd_1995(congestion: Congestion) -> Config {
         let (deviations, repeated_fast_retransmit) = match congestion {
             Congestion::Tahoe => (2, RepeatedFastRetransmit::Allowed),
-            Congestion::Reno | Congestion::Sack => (4, RepeatedFastRetransmit::Careful),
+            Congestion::Reno | Congestion::NewReno | Congestion::Sack => {
+                (4, RepeatedFastRetransmit::Careful)
+            }
         };
         Config {
             congestion,
@@ -247,6 +264,7 @@ impl Config {
             ssthresh_min_segments: 2,
             halving: Halving::Window,
             growth: Growth::PerAck,
+            deflation: Deflation::Whole,
             repeated_fast_retransmit,
             limited_transmit: false,
             idle_restart: IdleRestart::InitialWindow,
@@ -274,6 +292,7 @@ impl Config {
             ssthresh_min_segments: 2,
             halving: Halving::Flight,
             growth: Growth::PerByte,
+            deflation: Deflation::Acknowledged,
             repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
             limited_transmit: true,
             idle_restart: IdleRestart::InitialWindow,
@@ -309,6 +328,7 @@ impl Config {
             ssthresh_min_segments: 2,
             halving: Halving::Window,
             growth: Growth::PerAck,
+            deflation: Deflation::Whole,
             repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
             limited_transmit: false,
             idle_restart: IdleRestart::Keep,

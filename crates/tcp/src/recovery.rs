@@ -16,7 +16,8 @@ use wire::tcp::{Header, Seq};
 pub(crate) enum Recovery {
     /// None is, or by going back N.
     None,
-    /// Fast recovery, which any new ACK ends.
+    /// Fast recovery, which any new ACK ends; for NewReno one that acknowledges all that was sent
+    /// when it began.
     Fast,
     /// With a scoreboard, until all that was sent when it began is acknowledged.
     Scoreboard {
@@ -47,14 +48,25 @@ impl Endpoint {
 
     /// What a new ACK is to the recovery; `una` is already moved.
     #[inline]
-    pub(crate) fn advance_recovery(&mut self, header: &Header, acked: u32, sink: &mut impl Sink) {
+    pub(crate) fn advance_recovery(
+        &mut self,
+        header: &Header,
+        acked: u32,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) {
         if self.uses_scoreboard() {
             self.sender.scoreboard.advance(self.sender.una);
             self.note_sack(header);
         }
         self.sender.dupacks = 0;
+        let partial = self.sender.una.before(self.sender.recover);
         match &mut self.sender.recovery {
             Recovery::None => self.controller.on_new_ack(acked),
+            Recovery::Fast if partial && self.controller.repair() == Repair::PartialAcks => {
+                self.controller.on_partial_ack(acked);
+                self.resend_first(sink, now);
+            }
             Recovery::Fast => {
                 self.sender.recovery = Recovery::None;
                 self.controller.on_recovered();
@@ -178,7 +190,7 @@ impl Endpoint {
         self.timers.set(Timer::Retransmission, self.rtt.deadline(now));
         match self.controller.repair() {
             Repair::GoBackN => self.sender.next = seq,
-            Repair::FastRecovery => {
+            Repair::FastRecovery | Repair::PartialAcks => {
                 self.sender.recovery = Recovery::Fast;
                 self.resend_first(sink, now);
             }

@@ -206,7 +206,7 @@ impl Endpoint {
         }
         self.statistics.bytes_acknowledged += bytes;
         self.measure_round_trip(header, sink, now);
-        self.advance_recovery(header, acked, sink);
+        self.advance_recovery(header, acked, sink, now);
         if self.sender.una == self.sender.max {
             self.timers.stop(Timer::Retransmission);
         } else {

@@ -64,7 +64,8 @@ named! {
     {
         /// 4.3BSD-Tahoe.
         Tahoe = "tahoe",
-        /// 4.3BSD-Reno; Linux's `reno` in the lab.
+        /// 4.3BSD-Reno on hosts of 1995; on modern hosts and in the lab Linux's `reno`, which
+        /// without SACK recovers as NewReno does.
         Reno = "reno",
         /// RFC 6582.
         NewReno = "newreno",
@@ -126,6 +127,7 @@ impl Sender {
         match self {
             Sender::Tahoe => Some(tcp::Congestion::Tahoe),
             Sender::Reno => Some(tcp::Congestion::Reno),
+            Sender::NewReno => Some(tcp::Congestion::NewReno),
             Sender::Sack => Some(tcp::Congestion::Sack),
             _ => None,
         }

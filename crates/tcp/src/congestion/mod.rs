@@ -4,6 +4,7 @@
 //! loss is repaired follows from the sender too ([`Repair`]), but repairing is the endpoint's work,
 //! so that these files hold only what makes Tahoe Tahoe and Reno Reno.
 
+mod newreno;
 mod reno;
 mod sack;
 mod tahoe;
@@ -12,6 +13,7 @@ mod windows;
 pub(crate) use windows::Windows;
 
 use crate::config::{Config, Congestion};
+use newreno::NewReno;
 use reno::Reno;
 use sack::Sack;
 use tahoe::Tahoe;
@@ -56,6 +58,8 @@ pub(crate) enum Repair {
     GoBackN,
     /// It sends the one segment again and goes on sending new ones (RFC 5681, 3.2).
     FastRecovery,
+    /// The same, and each partial ACK makes it send the next one again (RFC 6582).
+    PartialAcks,
     /// It fills the holes that SACK blocks show (RFC 6675).
     Scoreboard,
 }
@@ -76,6 +80,7 @@ pub(crate) struct Loss {
 pub(crate) enum AnyController {
     Tahoe(Tahoe),
     Reno(Reno),
+    NewReno(NewReno),
     Sack(Sack),
 }
 
@@ -85,6 +90,7 @@ macro_rules! each {
         match $self {
             AnyController::Tahoe($controller) => $call,
             AnyController::Reno($controller) => $call,
+            AnyController::NewReno($controller) => $call,
             AnyController::Sack($controller) => $call,
         }
     };
@@ -97,7 +103,15 @@ impl AnyController {
         match (config.congestion, sack) {
             (Congestion::Tahoe, _) => AnyController::Tahoe(Tahoe::new(windows)),
             (Congestion::Sack, SackUse::Agreed) => AnyController::Sack(Sack::new(windows)),
+            (Congestion::NewReno, _) => AnyController::NewReno(NewReno::new(config, windows)),
             (Congestion::Reno | Congestion::Sack, _) => AnyController::Reno(Reno::new(windows)),
+        }
+    }
+
+    /// A partial ACK came, which only some senders know.
+    pub(crate) fn on_partial_ack(&mut self, bytes: u32) {
+        if let AnyController::NewReno(controller) = self {
+            controller.on_partial_ack(bytes);
         }
     }
 

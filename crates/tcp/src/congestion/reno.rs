@@ -17,6 +17,11 @@ impl Reno {
     pub(super) fn new(windows: Windows) -> Self {
         Reno { windows, inflation: 0 }
     }
+
+    /// Takes up to so many bytes from the inflation.
+    pub(super) fn deflate_by(&mut self, bytes: u32) {
+        self.inflation = self.inflation.saturating_sub(bytes);
+    }
 }
 
 impl Controller for Reno {

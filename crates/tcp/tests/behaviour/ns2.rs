@@ -13,14 +13,18 @@ const ONE_DROP_TAHOE: &str = include_str!("../data/ns2-tcp-variants/onedrop_taho
 const TWO_DROPS_TAHOE: &str = include_str!("../data/ns2-tcp-variants/twodrops_tahoe.csv");
 const ONE_DROP_RENO: &str = include_str!("../data/ns2-tcp-variants/onedrop_reno.csv");
 const TWO_DROPS_RENO: &str = include_str!("../data/ns2-tcp-variants/twodrops_reno.csv");
+const ONE_DROP_NEWRENO: &str = include_str!("../data/ns2-tcp-variants/onedrop_newreno.csv");
+const TWO_DROPS_NEWRENO: &str = include_str!("../data/ns2-tcp-variants/twodrops_newreno.csv");
 
 #[test]
-fn tahoe_and_reno_match_ns2_row_for_row() {
+fn tahoe_reno_and_newreno_match_ns2_row_for_row() {
     for (congestion, drops, csv) in [
         (Congestion::Tahoe, &[14][..], ONE_DROP_TAHOE),
         (Congestion::Tahoe, &[14, 28], TWO_DROPS_TAHOE),
         (Congestion::Reno, &[14], ONE_DROP_RENO),
         (Congestion::Reno, &[14, 28], TWO_DROPS_RENO),
+        (Congestion::NewReno, &[14], ONE_DROP_NEWRENO),
+        (Congestion::NewReno, &[14, 28], TWO_DROPS_NEWRENO),
     ] {
         let report = check(&replay(congestion, drops), csv).expect("the trace is well-formed");
         assert!(report.is_match(), "{congestion} {drops:?}: {report}");
