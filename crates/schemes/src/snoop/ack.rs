@@ -271,6 +271,10 @@ fn on_new_ack(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, n
     if let Some(departed_at) = newest.filter(|_| !repaired) {
         restart::sample(flow, departed_at, now);
     }
+    if repaired && !flow.evidence.has_seen_sack() {
+        // It may stop at the next hole, whoever repaired this one.
+        flow.episode_end.get_or_insert(flow.last_seen);
+    }
     flow.last_ack = Some(ack);
     flow.expected_dupacks = 0;
     flow.dupacks = 0;

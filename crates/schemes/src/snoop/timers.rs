@@ -134,7 +134,10 @@ fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     };
     let Some((index, entry)) = index.and_then(|index| flow.cache.get(index).map(|e| (index, e)))
     else {
-        flow.episode_end = None;
+        // The next new ACK arms the timer again, if the episode goes on.
+        if flow.cache.is_empty() {
+            flow.episode_end = None;
+        }
         return;
     };
     let seq = entry.start;

@@ -69,6 +69,16 @@ fn mod_1_without_sack_a_segment_that_a_repaired_one_overtook_is_resent_when_its_
     drill.at(due).expect(&["radio high 3000..4000 local"]);
 }
 
+#[test]
+fn mod_1_without_sack_the_ack_of_the_senders_own_repair_shows_the_next_hole_too() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 1).after_millis(10).ack(1000);
+    // 1000 was lost on the wire, 3000 on the air.
+    drill.segments(2, 4).after_millis(10).ack(1000).ack(1000).ack(1000);
+    drill.data(1000..2000).after_millis(10).quietly();
+    drill.ack(3000).expect(&["wired ack 3000", "radio high 3000..4000 local"]);
+}
+
 /// An agent that caches nothing lets everything pass.
 fn plain() -> Config {
     Config { cache_segments_max: 0, ..Config::strict() }
