@@ -10,7 +10,7 @@ use link::{Limit, channel, hop, outage};
 use sansio::{Duration, FlowKey, Host as Address, Instant, Random, StreamId};
 use schemes::Scheme;
 use tcp::Config;
-use tcp::config::{Rto, TimerModel};
+use tcp::config::{Halving, Rto, TimerModel};
 use wire::tcp::Seq;
 
 /// One run, up to its seed.
@@ -271,7 +271,8 @@ fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
         Hosts::Bsd1995 => Config::bsd_1995(congestion),
         Hosts::Modern => {
             let config = Config::modern(congestion);
-            Config { rto: Rto { minimum: LINUX_RTO_MIN, ..config.rto }, ..config }
+            let rto = Rto { minimum: LINUX_RTO_MIN, ..config.rto };
+            Config { rto, halving: Halving::Cwnd, ..config }
         }
     };
     config.sack = sack;

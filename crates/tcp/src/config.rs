@@ -71,6 +71,9 @@ pub enum Halving {
     Window,
     /// The bytes in flight; a timeout that repeats leaves ssthresh alone (RFC 5681, equation 4).
     Flight,
+    /// cwnd without inflation; a timeout that repeats leaves ssthresh alone (Linux,
+    /// `tcp_reno_ssthresh`). Late in a long recovery far more is in flight.
+    Cwnd,
 }
 
 /// What opens cwnd.

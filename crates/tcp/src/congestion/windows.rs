@@ -94,8 +94,9 @@ impl Windows {
                 let segments = self.cwnd().min(loss.send_window) / 2 / self.mss;
                 segments * self.mss
             }
-            Halving::Flight if loss.attempt > 1 => self.ssthresh,
+            Halving::Flight | Halving::Cwnd if loss.attempt > 1 => self.ssthresh,
             Halving::Flight => loss.flight / 2,
+            Halving::Cwnd => self.cwnd() / 2,
         };
         self.ssthresh = half.max(self.ssthresh_min);
     }
@@ -174,6 +175,19 @@ mod tests {
         windows.halve(loss);
         windows.halve(Loss { flight: 1000, attempt: 2, ..loss });
         assert_eq!(windows.ssthresh(), 16_000);
+    }
+
+    #[test]
+    fn linux_halves_cwnd_whatever_is_in_flight() {
+        let mut windows = windows();
+        windows.halving = Halving::Cwnd;
+        windows.cwnd = 20_000 << FRACTION_BITS;
+        let loss = Loss { flight: 900_000, send_window: 1 << 20, attempt: 1 };
+        windows.halve(loss);
+        windows.collapse();
+        assert_eq!(windows.ssthresh(), 10_000);
+        windows.halve(Loss { attempt: 2, ..loss });
+        assert_eq!(windows.ssthresh(), 10_000);
     }
 
     #[test]
