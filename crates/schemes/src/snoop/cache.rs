@@ -58,6 +58,15 @@ impl Entry {
     pub(super) fn length(&self) -> u32 {
         self.end.since(self.start)
     }
+
+    /// True if it is less than half of the segment it was cut from.
+    fn is_sliver(&self) -> bool {
+        let whole = match self.packet.segment_bytes {
+            Some(bytes) => self.packet.payload.len().min(bytes.get().into()),
+            None => self.packet.payload.len(),
+        };
+        self.length() * 2 < whole
+    }
 }
 
 /// Entries sorted by sequence number, none overlapping another.
@@ -154,32 +163,28 @@ impl Cache {
         self.entries.push_back(entry);
     }
 
-    /// Adds a segment anywhere; it takes the place of what it overlaps.
+    /// Adds a segment anywhere; it takes the place of what it overlaps. What is left of an
+    /// overlapped one stays only if it is no sliver: a few bytes would hold a whole packet, and
+    /// memory is counted by the bytes (MOD-14).
     pub(super) fn insert(&mut self, entry: Entry) {
         let mut index = self.first_ending_after(entry.start);
-        while let Some(other) = self.entries.get_mut(index) {
+        while let Some(other) = self.entries.get(index) {
             if other.start.at_or_after(entry.end) {
                 break;
             }
-            let before = other.length();
-            if other.start.before(entry.start) {
-                let tail =
-                    other.end.after(entry.end).then(|| Entry { start: entry.end, ..other.clone() });
-                other.end = entry.start;
-                self.bytes -= before - other.length();
-                index += 1;
-                if let Some(tail) = tail {
-                    self.bytes += tail.length();
-                    self.entries.insert(index, tail);
+            let Some(other) = self.entries.remove(index) else { break };
+            self.bytes -= other.length();
+            let left = Entry { end: other.end.min(entry.start), ..other.clone() };
+            let right = Entry { start: other.start.max(entry.end), ..other };
+            for rest in [left, right] {
+                if rest.start.before(rest.end) && !rest.is_sliver() {
+                    self.bytes += rest.length();
+                    self.entries.insert(index, rest);
+                    index += 1;
                 }
-            } else if other.end.at_or_before(entry.end) {
-                self.bytes -= before;
-                self.entries.remove(index);
-            } else {
-                other.start = entry.end;
-                self.bytes -= before - other.length();
             }
         }
+        let index = self.first_ending_after(entry.start);
         self.bytes += entry.length();
         self.entries.insert(index, entry);
     }
