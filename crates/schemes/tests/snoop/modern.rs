@@ -478,3 +478,18 @@ fn an_idle_flow_is_forgotten_after_its_time() {
     drill.at(due);
     assert_eq!(drill.agent.flows(), 0);
 }
+
+/// MOD-17: an ACK for every second or eighth segment, or one ACK for many, only means fewer
+/// duplicates than could come: the hole is repaired by the first that shows it, and the expected
+/// number never leaves an ACK withheld that says something new.
+#[test]
+fn mod_17_thinned_acks_show_a_hole_as_well() {
+    for every in [1, 2, 8] {
+        let mut drill = window();
+        let first = [(2000, 2000 + 1000 * every)];
+        let shown = format!("MOD-1 ack 1000 sack 2000..{}", 2000 + 1000 * every);
+        drill.sack(1000, &first).expect(&[&shown, "radio high 1000..2000 local"]);
+        drill.after_millis(5).ack(10_000).expect(&["wired ack 10000"]);
+        assert_eq!(drill.agent.held_bytes(), 0);
+    }
+}

@@ -439,3 +439,41 @@ fn a_four_tuple_used_again_far_away_starts_anew() {
         assert_eq!(drill.agent.held_bytes(), 1000, "nothing of the old connection");
     }
 }
+
+#[test]
+fn snoop_st_1_a_flow_begins_with_its_first_data_or_in_mid_stream_and_ends_with_it() {
+    let mut drill = Drill::strict();
+    // A pure ACK makes no state; data in mid-stream does.
+    drill.ack(5000).expect(&["wired ack 5000"]);
+    assert_eq!(drill.agent.flows(), 0);
+    drill.segments(5, 3).after_millis(10).quietly();
+    assert_eq!((drill.agent.flows(), drill.agent.held_bytes()), (1, 3000));
+    // Highest sequence seen and last ACK: a duplicate of the lowest is now a duplicate.
+    drill.ack(5000).quietly();
+    drill.ack(5000).expect(&["radio high 5000..6000 local", "SNOOP-ACK-7 ack 5000"]);
+}
+
+#[test]
+fn snoop_st_2_an_entry_counts_its_local_retransmissions_and_is_marked_by_the_senders() {
+    let mut drill = window();
+    // Counted: after the limit its duplicates pass (SNOOP-TMR-7).
+    for _ in 0..200 {
+        drill.after_millis(50).ack(2000).quietly();
+    }
+    drill.ack(2000).expect(&["wired ack 2000"]);
+    // Marked: the same at once, though nothing was re-sent since.
+    let mut drill = window();
+    drill.ack(2000).data(2000..3000).quietly();
+    drill.ack(2000).expect(&["wired ack 2000"]);
+}
+
+#[test]
+fn snoop_data_7_how_far_behind_an_old_packet_is_makes_no_difference() {
+    for behind in [1, 2, 5] {
+        let mut drill = Drill::strict();
+        let next = 1 + behind;
+        drill.segments(0, 1).segments(2, next).ack(1000).quietly();
+        drill.data(1000..2000).expect(&["radio 1000..2000"]);
+        drill.ack(1000).expect(&["wired ack 1000"]);
+    }
+}
