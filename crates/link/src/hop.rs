@@ -9,7 +9,7 @@
 //! ```text
 //!   enqueue        free_at            first bit                   last bit              arrival
 //!      │───waits─────▶│────host cost─────▶│────bytes * 8 / rate─────▶│────────delay─────────▶│
-//!                     next is chosen      Departed                   next is chosen         Arrived
+//!                     next is chosen      Departed                   next is chosen        Arrived
 //! ```
 //!
 //! Instants are whole nanoseconds, rounded down; what is cut off is carried into the next packet

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! seconds      node what      side packet parent  cause  segment or report
-//!   1.204312345    1 sent      1.n    120      -  orig   10.0.0.1:1 > 10.2.0.1:2 . seq 1+1460 ack 1
+//!   1.204312345    1 sent      1.n    120      -  orig   10.0.0.1:1 > 10.2.0.1:2 . seq 1+999 ack 1
 //! ```
 //!
 //! `side` is the machine's side, with `.h` or `.n` for the queue; sequence numbers are absolute.

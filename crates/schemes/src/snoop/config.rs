@@ -39,7 +39,8 @@ pub struct Config {
     pub round_trip_floor: Duration,
     /// Silence after which the persist timer acts. Strict 200 ms, counted from the last packet of
     /// either host (paper, section 6). Modern 60 ms or 2 srtt if longer, counted from the last
-    /// packet of the mobile host: the 40 ms for which Linux delays an ACK, and half of it as margin.
+    /// packet of the mobile host: the 40 ms for which Linux delays an ACK, and half of it as
+    /// margin.
     pub persist: Duration,
     /// How a loss is recognised.
     pub repair: Repair,
@@ -131,8 +132,8 @@ pub struct Probe {
     /// Between probes while a notice says that the link is down: in case the notice of its return
     /// is lost. 1 s.
     pub interval_while_down: Duration,
-    /// Wired round trip from which the whole cached window is re-sent at once when the link is back.
-    /// 40 ms: below it the sender's own recovery comes in between and both collide (measured
+    /// Wired round trip from which the whole cached window is re-sent at once when the link is
+    /// back. 40 ms: below it the sender's own recovery comes in between and both collide (measured
     /// without wired delay: 649 ms instead of 350 ms to 500 kB; with 80 ms: 265 instead of 673 ms).
     pub flush_from_wired_rtt: Duration,
 }
@@ -168,9 +169,9 @@ pub struct Bounds {
     /// ACKs that the agent makes for one flow (SNOOP-DATA-4), per second; beyond it the segment is
     /// forwarded instead.
     pub agent_acks_per_second: u32,
-    /// How long duplicate ACKs of one hole may be withheld: this or 6 srtt if longer. Modern 200 ms,
-    /// the minimum retransmission timeout of Linux: a sender that would time out anyway shall know
-    /// before. Strict: for ever, as the paper has it.
+    /// How long duplicate ACKs of one hole may be withheld: this or 6 srtt if longer. Modern 200
+    /// ms, the minimum retransmission timeout of Linux: a sender that would time out anyway shall
+    /// know before. Strict: for ever, as the paper has it.
     pub patience: Duration,
     /// How long the sender may be kept from learning of losses until all that had departed at the
     /// first of them has arrived, however many holes are repaired one after the other. Modern 1 s,

@@ -14,7 +14,8 @@
 //! every 200 ms. The answer acknowledges that byte, and the rest of the segment follows at once. If
 //! the sender moves, everything else is left to it and to the normal repair; if it stays silent (a
 //! backed-off timeout, or BBR with a lost window in flight), or goes on with new data and nothing
-//! shows the holes below, 2, 4, 8 … segments follow per round trip, clocked by ACKs. A notice that the link is back takes the place of the answer.
+//! shows the holes below, 2, 4, 8 … segments follow per round trip, clocked by ACKs. A notice that
+//! the link is back takes the place of the answer.
 
 use super::cache::{Copy, Entry};
 use super::config::{Config, Departures, Probe, Restart};
@@ -225,8 +226,8 @@ fn on_link_back(
 }
 
 /// Data came from the fixed host: the sender moves. If it repeats, it knows of the losses. If it
-/// goes on, duplicate ACKs will follow; with SACK blocks they show every hole, and the normal repair
-/// is fast. Without them it would take a round trip for each: the ramp begins at once.
+/// goes on, duplicate ACKs will follow; with SACK blocks they show every hole, and the normal
+/// repair is fast. Without them it would take a round trip for each: the ramp begins at once.
 #[inline]
 pub(super) fn on_sender(
     flow: &mut Flow,

@@ -1,7 +1,8 @@
 //! The round-trip time of the last hop (Snoop paper, section 6; SNOOP-TMR-1).
 //!
 //! From the departure of a segment onto the air to the ACK that the mobile host sends for it. The
-//! mean is the paper's; the deviation is ours (as in RFC 6298, section 2) and used by *modern* only.
+//! mean is the paper's; the deviation is ours (as in RFC 6298, section 2) and used by *modern*
+//! only.
 
 use sansio::{Duration, Instant};
 
