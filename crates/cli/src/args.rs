@@ -147,7 +147,7 @@ pub(crate) struct LinkArgs {
     /// Losses, as in 1% or burst:mean=1%,length=4 or fade:good=2s,bad=50ms,loss=90%
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     pub(crate) loss: Vec<String>,
-    /// Outages, as in every=15s,length=300ms[,hold][,notified] or length=0.1s..10s
+    /// Outages, as in every=15s,length=300ms or every=15s,length=0.1s..10s,hold,notified
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     pub(crate) outage: Vec<String>,
     /// down, up, both
