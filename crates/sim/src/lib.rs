@@ -4,8 +4,8 @@
 //! has one valid entry in the queue, so a link costs one event per packet that crosses it. Same
 //! plan, same seed: the same records, on any machine.
 //!
-//! Map: [`run`] (one run from plan to outcome), [`kernel`] (the event loop), [`network`] (hops and
-//! machines and how they are joined). No threads, no files, no clock.
+//! Map: [`mod@run`] (one run from plan to outcome), [`kernel`] (the event loop), [`network`] (hops
+//! and machines and how they are joined). No threads, no files, no clock.
 
 pub mod kernel;
 pub mod network;
