@@ -1,7 +1,8 @@
 //! Many runs: replicates of every case of a scenario on all cores, summarised with 95 % intervals.
 //!
-//! Map: [`mod@compare`] (all cases, all seeds), [`row`] (the result schema, the same for simulator and
-//! lab), [`statistics`] (means, intervals, quantiles), [`mod@advice`] (one sentence with its reason).
+//! Map: [`mod@compare`] (all cases, all seeds), [`row`] (the result schema, the same for simulator
+//! and lab), [`statistics`] (means, intervals, quantiles), [`mod@advice`] (one sentence with its
+//! reason).
 
 pub mod advice;
 pub mod compare;
