@@ -200,7 +200,7 @@ fn unmodelled(scenario: &Scenario) -> String {
 fn command(lab: &mut Lab, setups: &[RunSetup], command: &[OsString]) -> Result<(), Error> {
     let setup = setups.first().ok_or_else(|| Error::usage("nothing to run"))?;
     let (status, lateness) = lab.run_command(setup, command).map_err(stopped)?;
-    eprintln!("lasthop: the radio was {lateness}");
+    eprintln!("lasthop: {lateness}");
     match status.code().or_else(|| status.signal().map(|signal| 128 + signal)) {
         Some(0) => Ok(()),
         code => Err(Error::Passed(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
