@@ -71,24 +71,46 @@ pub enum What<T> {
 }
 
 /// One direction of one link, carrying packets of type `T`.
+///
+/// With many hops in a simulation each event finds its hop out of the processor's cache. Therefore
+/// what every packet needs comes first and in two cache lines; `repr(C)` keeps the order.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Hop<T> {
-    pace: Pace,
-    host_cost: Duration,
-    delay: Duration,
-    queue: Queue<T>,
     /// When the air is free for the next packet. Later than the last call's `now` whenever a
     /// packet waits.
     free_at: Instant,
-    pipe: Pipe<T>,
-    order: channel::arq::Order,
     /// No packet may arrive earlier, if packets stay in order.
     arrived_at: Instant,
-    departures: Option<VecDeque<(Instant, T)>>,
+    pace: Pace,
+    host_cost: Duration,
+    delay: Duration,
+    /// Packets that wait, in either queue.
+    waiting: u32,
+    order: channel::arq::Order,
+    /// Channels or outages have a say.
+    judges: bool,
+    reports_departures: bool,
+
+    pipe: Pipe<T>,
+    served: Served,
+
+    queue: Queue<T>,
+    departures: VecDeque<(Instant, T)>,
     channels: Channels,
-    /// Boxed: few hops have outages, and the others' state shall stay small.
     outages: Option<Box<Away>>,
-    statistics: Statistics,
+    /// The other counters; see [`Hop::statistics`].
+    rare: Statistics,
+}
+
+/// What every packet counts.
+#[derive(Clone, Debug, Default)]
+struct Served {
+    /// Packets whose service has begun.
+    departed: u64,
+    air_bytes: u64,
+    busy: Duration,
+    delivered_bytes: u64,
 }
 
 /// When the link is away, and what becomes of packets then.
@@ -138,21 +160,25 @@ impl<T: Clone> Hop<T> {
     pub fn new(config: &Config, seed: u64, name: &str) -> Self {
         let rate = config.service_rate();
         let outages = &config.outages;
+        let away = (!outages.is_never())
+            .then(|| Box::new(Away { mode: outages.mode, outages: Outages::new(outages, seed) }));
         Hop {
+            free_at: Instant::ZERO,
+            arrived_at: Instant::ZERO,
             pace: Pace::new(rate),
             host_cost: config.host_cost,
             delay: config.delay,
-            queue: Queue::new(config.queue, config.queue_high),
-            free_at: Instant::ZERO,
-            pipe: Pipe::new(),
+            waiting: 0,
             order: channel::order(&config.channels),
-            arrived_at: Instant::ZERO,
-            departures: config.report_departures.then(VecDeque::new),
+            judges: away.is_some() || !config.channels.is_empty(),
+            reports_departures: config.report_departures,
+            pipe: Pipe::new(),
+            served: Served::default(),
+            queue: Queue::new(config.queue, config.queue_high),
+            departures: VecDeque::new(),
             channels: Channels::new(&config.channels, rate, seed, name),
-            outages: (!outages.is_never()).then(|| {
-                Box::new(Away { mode: outages.mode, outages: Outages::new(outages, seed) })
-            }),
-            statistics: Statistics::default(),
+            outages: away,
+            rare: Statistics::default(),
         }
     }
 
@@ -171,44 +197,51 @@ impl<T: Clone> Hop<T> {
     ) -> Result<(), T> {
         self.serve(now);
         // After serving, a free hop has nothing waiting.
-        if self.free_at <= now && !self.pauses(bytes, now) {
-            self.statistics.enqueued += 1;
+        if self.free_at <= now && !(self.judges && self.pauses(bytes, now)) {
             self.transmit(Waiting { item, bytes }, now);
             return Ok(());
         }
-        match self.queue.push(Waiting { item, bytes }, priority) {
+        let queued = self.queue.push(Waiting { item, bytes }, priority);
+        let rare = &mut self.rare;
+        match queued {
             Ok(()) => {
-                let statistics = &mut self.statistics;
-                statistics.enqueued += 1;
-                statistics.queue_packets_max =
-                    statistics.queue_packets_max.max(self.queue.packets());
-                statistics.queue_bytes_max = statistics.queue_bytes_max.max(self.queue.bytes());
-                Ok(())
+                self.waiting += 1;
+                rare.queue_packets_max = rare.queue_packets_max.max(self.waiting);
+                rare.queue_bytes_max = rare.queue_bytes_max.max(self.queue.bytes());
             }
-            Err(item) => {
-                self.statistics.dropped_full += 1;
-                Err(item)
-            }
+            Err(_) => rare.dropped_full += 1,
         }
+        queued
     }
 
     /// When to call [`Hop::poll`] next; `None` if nothing is under way. Never later than the next
     /// outcome. Earlier only if a waiting packet will be held by an outage or delayed by an ARQ
     /// channel; then the call finds nothing and a later time is named.
-    #[inline]
     pub fn next_event(&self) -> Option<Instant> {
+        let next = self.next_arrival();
+        let departure = match self.departures.front() {
+            _ if !self.reports_departures => return next,
+            Some((at, _)) => *at,
+            None if self.waiting > 0 => self.free_at + self.host_cost,
+            None => return next,
+        };
+        Some(next.map_or(departure, |next| next.min(departure)))
+    }
+
+    /// As [`Hop::next_event`], for a caller that need not hear of departures at once: polled then,
+    /// they come before the arrival, with their own time. [`Hop::poll_departure`] asks for them.
+    #[inline]
+    pub fn next_arrival(&self) -> Option<Instant> {
         let mut next = self.pipe.next_at();
         // Whatever is under way in order arrives before what waits.
-        if (next.is_none() || self.order == channel::arq::Order::AsReceived)
+        if self.waiting > 0
+            && (next.is_none() || self.order == channel::arq::Order::AsReceived)
             && let Some(waiting_bytes) = self.queue.next_bytes()
         {
             let arrival = self.arrival(self.free_at, self.pace.time_for(waiting_bytes));
             next = Some(next.map_or(arrival, |next| next.min(arrival)));
         }
-        match &self.departures {
-            Some(departures) => self.next_event_or_departure(next, departures),
-            None => next,
-        }
+        next
     }
 
     /// The next thing that happened up to `now`, in the order of time; call it until it returns
@@ -216,29 +249,35 @@ impl<T: Clone> Hop<T> {
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Outcome<T>> {
         self.serve(now);
-        if self.departures.is_some()
-            && let Some(departed) = self.pop_departure(now)
+        if self.reports_departures
+            && let Some((at, item)) = self.pop_departure(now)
         {
-            return Some(departed);
+            return Some(Outcome { at, what: What::Departed(item) });
         }
         let UnderWay { at, bytes, loss, item } = self.pipe.pop_due(now)?;
         let what = match loss {
             None => {
-                self.statistics.delivered += 1;
-                self.statistics.delivered_bytes += u64::from(bytes);
+                self.served.delivered_bytes += u64::from(bytes);
                 What::Arrived(item)
             }
             Some(loss) => {
-                self.statistics.count_lost(loss);
+                self.rare.count_lost(loss);
                 What::Lost(item, loss)
             }
         };
         Some(Outcome { at, what })
     }
 
+    /// The next packet that departed up to `now`, and when, unless one arrives before it departs.
+    #[inline]
+    pub fn poll_departure(&mut self, now: Instant) -> Option<(Instant, T)> {
+        self.serve(now);
+        self.pop_departure(now)
+    }
+
     /// Packets that wait, both priorities together, as of the last call.
     pub fn queue_packets(&self) -> u32 {
-        self.queue.packets()
+        self.waiting
     }
 
     /// Bytes that wait, both priorities together, as of the last call.
@@ -247,27 +286,39 @@ impl<T: Clone> Hop<T> {
     }
 
     /// The counters, as of the last call.
-    pub fn statistics(&self) -> &Statistics {
-        &self.statistics
+    pub fn statistics(&self) -> Statistics {
+        let mut all = self.rare.clone();
+        let Served { departed, air_bytes, busy, delivered_bytes } = self.served;
+        (all.departed, all.air_bytes, all.busy) = (departed, air_bytes, busy);
+        all.enqueued = departed + u64::from(self.waiting);
+        all.delivered = departed - self.pipe.len() as u64 - all.lost_total();
+        all.delivered_bytes = delivered_bytes;
+        all
     }
 
     /// Sends what was to be sent by `now`, this instant included.
     #[inline]
     fn serve(&mut self, now: Instant) {
+        if self.free_at <= now && self.waiting > 0 {
+            self.serve_waiting(now);
+        }
+    }
+
+    fn serve_waiting(&mut self, now: Instant) {
         while self.free_at <= now {
             let Some(bytes) = self.queue.next_bytes() else { return };
             let start = self.free_at;
-            if self.pauses(bytes, start) {
+            if self.judges && self.pauses(bytes, start) {
                 continue;
             }
             let Some(waiting) = self.queue.pop() else { return };
+            self.waiting -= 1;
             self.transmit(waiting, start);
         }
     }
 
     /// True if an outage that holds makes a transmission from `start` wait; the air is then free
     /// at the outage's end, when the next packet is chosen anew.
-    #[inline]
     fn pauses(&mut self, bytes: u32, start: Instant) -> bool {
         let Some(away) = self.outages.as_mut().filter(|away| away.mode == Mode::Hold) else {
             return false;
@@ -285,13 +336,13 @@ impl<T: Clone> Hop<T> {
         let time = self.pace.take(bytes);
         let first_bit_at = start + self.host_cost;
         self.free_at = first_bit_at + time;
-        self.statistics.departed += 1;
-        self.statistics.air_bytes += u64::from(bytes);
-        self.statistics.busy += self.host_cost + time;
+        self.served.departed += 1;
+        self.served.air_bytes += u64::from(bytes);
+        self.served.busy += self.host_cost + time;
 
         let mut at = self.arrival(start, time);
         let mut loss = None;
-        if self.outages.is_some() || !self.channels.is_empty() {
+        if self.judges {
             let time = Interval { start: first_bit_at, end: self.free_at };
             let verdict = self.judge(Air { time, bytes });
             at += verdict.delay;
@@ -301,8 +352,8 @@ impl<T: Clone> Hop<T> {
             at = at.max(self.arrived_at);
             self.arrived_at = at;
         }
-        if let Some(departures) = &mut self.departures {
-            departures.push_back((first_bit_at, item.clone()));
+        if self.reports_departures {
+            self.departures.push_back((first_bit_at, item.clone()));
         }
         self.pipe.push(UnderWay { at, bytes, loss, item });
     }
@@ -325,28 +376,13 @@ impl<T: Clone> Hop<T> {
         verdict
     }
 
-    fn next_event_or_departure(
-        &self,
-        next: Option<Instant>,
-        departures: &VecDeque<(Instant, T)>,
-    ) -> Option<Instant> {
-        let departure = match departures.front() {
-            Some((at, _)) => *at,
-            None if !self.queue.is_empty() => self.free_at + self.host_cost,
-            None => return next,
-        };
-        Some(next.map_or(departure, |next| next.min(departure)))
-    }
-
     /// The next departure, unless an arrival comes first. At the same instant arrivals go first:
     /// what departs then may follow from them.
-    fn pop_departure(&mut self, now: Instant) -> Option<Outcome<T>> {
-        let departures = self.departures.as_mut()?;
-        let at = departures.front()?.0;
+    fn pop_departure(&mut self, now: Instant) -> Option<(Instant, T)> {
+        let at = self.departures.front()?.0;
         if at > now || self.pipe.next_at().is_some_and(|arrival| arrival <= at) {
             return None;
         }
-        let (at, item) = departures.pop_front()?;
-        Some(Outcome { at, what: What::Departed(item) })
+        self.departures.pop_front()
     }
 }

@@ -23,6 +23,10 @@ impl<T> Pipe<T> {
         Pipe(VecDeque::new())
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// When the next packet arrives.
     #[inline]
     pub(crate) fn next_at(&self) -> Option<Instant> {

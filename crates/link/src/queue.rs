@@ -60,16 +60,6 @@ impl<T> Queue<T> {
     }
 
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.normal.packets.is_empty() && self.high.packets.is_empty()
-    }
-
-    #[inline]
-    pub(crate) fn packets(&self) -> u32 {
-        (self.normal.packets.len() + self.high.packets.len()) as u32
-    }
-
-    #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.normal.bytes + self.high.bytes
     }

@@ -38,7 +38,7 @@ fn run_lazily(config: &Config, seed: u64, steps: &[Step]) -> Record {
         refused.extend(hop.enqueue(number as u32, step.bytes, step.priority, now).err());
     }
     outcomes.extend(std::iter::from_fn(|| hop.poll(END)));
-    Record { refused, outcomes, statistics: hop.statistics().clone() }
+    Record { refused, outcomes, statistics: hop.statistics() }
 }
 
 /// Polls at every event, as the simulator does, and proves that each outcome comes at its instant.
@@ -53,7 +53,7 @@ fn run_eagerly(config: &Config, seed: u64, steps: &[Step]) -> Record {
     }
     follow(&mut hop, &mut outcomes, now, END);
     assert_eq!(hop.next_event(), None, "nothing is left");
-    Record { refused, outcomes, statistics: hop.statistics().clone() }
+    Record { refused, outcomes, statistics: hop.statistics() }
 }
 
 fn follow(hop: &mut Hop<u32>, outcomes: &mut Vec<Outcome<u32>>, from: Instant, to: Instant) {

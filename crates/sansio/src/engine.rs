@@ -19,6 +19,12 @@ pub trait Engine {
 
     /// The earliest armed timer, by name. It costs the same however many flows there are.
     fn next_deadline(&self) -> Option<Deadline>;
+
+    /// The time of [`Engine::next_deadline`]; an engine that has to look for the name overrides it.
+    #[inline]
+    fn next_at(&self) -> Option<Instant> {
+        self.next_deadline().map(|deadline| deadline.at)
+    }
 }
 
 /// What can happen to an engine.
@@ -32,7 +38,9 @@ pub enum Input {
         packet: PacketRef,
     },
     /// The first bit of a packet sent earlier goes onto the air of that side. Only for engines that
-    /// ask for it; a packet that its queue dropped never departs.
+    /// ask for it; a packet that its queue dropped never departs. It is a note: a driver may pass
+    /// it on later, with the time of the departure as `now`, but before any other input. An engine
+    /// neither sends nor arms a timer because of it.
     Departure {
         /// Where.
         side: Side,

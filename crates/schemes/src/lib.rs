@@ -88,6 +88,14 @@ impl Engine for Scheme {
             Scheme::Snoop(agent) => agent.next_deadline(),
         }
     }
+
+    #[inline]
+    fn next_at(&self) -> Option<Instant> {
+        match self {
+            Scheme::Plain(_) => None,
+            Scheme::Snoop(agent) => agent.next_at(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -72,12 +72,13 @@ impl<O: Observer> Kernel<O> {
             };
             debug_assert!(at >= now, "time does not run backwards");
             now = at;
+            self.world.queue.take_first();
             match self.slot(slot) {
                 Slot::Wire(wire) if self.world.due[wire] == at => self.on_wire(wire, now),
                 Slot::Machine(node) if self.armed[node.0 as usize] == at => {
                     self.on_deadline(node, now);
                 }
-                Slot::Wire(_) | Slot::Machine(_) => self.world.queue.remove_first(),
+                Slot::Wire(_) | Slot::Machine(_) => {}
                 Slot::Away(index) => self.on_transition(index, now),
                 Slot::Forgetting(index) => self.on_forget(index, now),
             }
@@ -135,48 +136,69 @@ impl<O: Observer> Kernel<O> {
     fn on_wire(&mut self, wire: usize, now: Instant) {
         self.world.events += 1;
         self.world.current = wire;
-        while let Some(outcome) = self.world.network.wires[wire].hop.poll(now) {
-            let (from, to) =
-                (self.world.network.wires[wire].from, self.world.network.wires[wire].to);
-            match outcome.what {
-                Happened::Arrived(packet) => {
-                    self.world.record(
-                        to.0,
-                        outcome.at,
-                        What::Arrived { side: to.1, packet: &packet },
-                    );
-                    self.handle(to.0, Input::Arrival { side: to.1, packet }, now);
-                }
-                Happened::Departed(packet) => {
-                    self.world.record(
-                        from.0,
-                        outcome.at,
-                        What::Departed { side: from.1, packet: &packet },
-                    );
-                    self.handle(from.0, Input::Departure { side: from.1, packet }, now);
-                }
-                Happened::Lost(packet, loss) => {
-                    let what = What::Lost { side: from.1, packet: &packet, cause: loss.name() };
-                    self.world.record(from.0, outcome.at, what);
-                }
-                _ => {}
+        let next = loop {
+            let outcome = self.world.network.wires[wire].poll(now);
+            let nothing = outcome.is_none();
+            if let Some(outcome) = outcome {
+                self.on_outcome(wire, outcome, now);
             }
-        }
+            let next = self.world.next_event(wire);
+            if nothing || next > now {
+                break next;
+            }
+        };
         self.world.current = usize::MAX;
-        let next = self.world.network.wires[wire].hop.next_event();
-        self.world.due[wire] = next.unwrap_or(NEVER);
-        match next {
-            Some(at) => self.world.queue.replace_first(wire as u32, at),
-            None => self.world.queue.remove_first(),
+        self.world.due[wire] = next;
+        if next != NEVER {
+            self.world.queue.add(wire as u32, next);
+        }
+    }
+
+    #[inline]
+    fn on_outcome(&mut self, wire: usize, outcome: link::Outcome<PacketRef>, now: Instant) {
+        let (from, to) = Network::ends(wire);
+        match outcome.what {
+            Happened::Arrived(packet) => {
+                let what = What::Arrived { side: to.1, packet: &packet };
+                self.world.record(to.0, outcome.at, what);
+                self.handle(to.0, Input::Arrival { side: to.1, packet }, now);
+            }
+            Happened::Departed(packet) => {
+                self.tell_departure(from, packet, outcome.at);
+                self.rearm(from.0);
+            }
+            Happened::Lost(packet, loss) => {
+                let what = What::Lost { side: from.1, packet: &packet, cause: loss.name() };
+                self.world.record(from.0, outcome.at, what);
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells a base station what departed onto its radio by now. It learns of it before anything
+    /// else is told, so that nobody sees a difference if the kernel does not stop at departures.
+    #[inline]
+    fn tell_departures(&mut self, base: NodeId, now: Instant) {
+        let wire = Network::wire_from(base, Side::RADIO);
+        while let Some((at, packet)) = self.world.network.wires[wire].poll_departure(now) {
+            self.tell_departure((base, Side::RADIO), packet, at);
+        }
+    }
+
+    #[inline]
+    fn tell_departure(&mut self, (node, side): (NodeId, Side), packet: PacketRef, at: Instant) {
+        self.world.record(node, at, What::Departed { side, packet: &packet });
+        let mut outbox = Outbox { world: &mut self.world, node, now: at };
+        if let Machine::Base(base) = &mut self.machines[node.0 as usize] {
+            base.scheme.handle(Input::Departure { side, packet }, &mut outbox, at);
         }
     }
 
     fn on_deadline(&mut self, node: NodeId, now: Instant) {
         self.world.events += 1;
-        self.world.queue.remove_first();
         let index = node.0 as usize;
         self.armed[index] = NEVER;
-        let due = self.machines[index].next_deadline().is_some_and(|at| at <= now);
+        let due = self.machines[index].next_at().is_some_and(|at| at <= now);
         if due {
             self.handle(node, Input::Timer, now);
         } else {
@@ -186,7 +208,6 @@ impl<O: Observer> Kernel<O> {
 
     fn on_transition(&mut self, index: usize, now: Instant) {
         self.world.events += 1;
-        self.world.queue.remove_first();
         let away = &self.world.network.away[index];
         let (base, notified) = (away.base, away.notified);
         let down = away.outages.state(now) == link::outage::State::Down;
@@ -209,7 +230,6 @@ impl<O: Observer> Kernel<O> {
 
     fn on_forget(&mut self, index: usize, now: Instant) {
         self.world.events += 1;
-        self.world.queue.remove_first();
         let base = self.world.network.forgetting[index].base;
         self.handle(base, Input::Notice(Notice::Forget), now);
         self.plan_forgetting(index, now);
@@ -225,12 +245,18 @@ impl<O: Observer> Kernel<O> {
     /// Gives a machine one input and sees to its next deadline.
     #[inline]
     fn handle(&mut self, node: NodeId, input: Input, now: Instant) {
+        if let Machine::Base(base) = &self.machines[node.0 as usize]
+            && base.wants_departures
+        {
+            self.tell_departures(node, now);
+        }
         let mut outbox = Outbox { world: &mut self.world, node, now };
         match &mut self.machines[node.0 as usize] {
             Machine::Host(host) => host.handle(input, &mut outbox, now),
-            Machine::Base(scheme) => {
-                scheme.handle(input, &mut outbox, now);
+            Machine::Base(base) => {
+                base.scheme.handle(input, &mut outbox, now);
                 if O::ON {
+                    let scheme = &base.scheme;
                     let (bytes, limit) = (scheme.held_bytes(), scheme.held_bytes_max());
                     self.world.record(node, now, What::Cached { bytes, limit });
                 }
@@ -244,7 +270,7 @@ impl<O: Observer> Kernel<O> {
     #[inline]
     fn rearm(&mut self, node: NodeId) {
         let index = node.0 as usize;
-        let Some(at) = self.machines[index].next_deadline() else { return };
+        let Some(at) = self.machines[index].next_at() else { return };
         if at < self.armed[index] {
             self.armed[index] = at;
             let number = self.number(Slot::Machine(node));
@@ -254,7 +280,7 @@ impl<O: Observer> Kernel<O> {
 
     /// Packets in the hops' queues and on the air.
     pub(crate) fn under_way(&self) -> usize {
-        self.world.network.wires.iter().map(|wire| under_way(wire.hop.statistics())).sum()
+        self.world.network.wires.iter().map(|hop| under_way(&hop.statistics())).sum()
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -269,7 +295,7 @@ impl<O: Observer> Kernel<O> {
     /// The end hosts.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
         self.machines.iter().filter_map(|machine| match machine {
-            Machine::Host(host) => Some(&**host),
+            Machine::Host(host) => Some(host),
             Machine::Base(_) => None,
         })
     }
@@ -282,12 +308,11 @@ fn under_way(statistics: &link::Statistics) -> usize {
 
 impl Machine {
     #[inline]
-    fn next_deadline(&self) -> Option<Instant> {
-        let deadline = match self {
-            Machine::Host(host) => host.next_deadline(),
-            Machine::Base(scheme) => scheme.next_deadline(),
-        };
-        deadline.map(|deadline| deadline.at)
+    fn next_at(&self) -> Option<Instant> {
+        match self {
+            Machine::Host(host) => host.next_at(),
+            Machine::Base(base) => base.scheme.next_at(),
+        }
     }
 }
 
@@ -299,13 +324,21 @@ impl<O: Observer> World<O> {
         }
     }
 
+    /// When a hop has to be polled next. Only an observer needs departures at their instant.
+    #[inline]
+    fn next_event(&self, wire: usize) -> Instant {
+        let hop = &self.network.wires[wire];
+        let next = if O::ON { hop.next_event() } else { hop.next_arrival() };
+        next.unwrap_or(NEVER)
+    }
+
     /// Enters a hop's next event where it changed.
     #[inline]
     fn rearm_wire(&mut self, wire: usize) {
         if wire == self.current {
             return;
         }
-        let next = self.network.wires[wire].hop.next_event().unwrap_or(NEVER);
+        let next = self.next_event(wire);
         if self.due[wire] != next {
             self.due[wire] = next;
             if next != NEVER {
@@ -340,7 +373,7 @@ impl<O: Observer> Sink for Outbox<'_, O> {
         let wire = Network::wire_from(self.node, side);
         self.world.record(self.node, self.now, What::Sent { side, priority, packet: &packet });
         let bytes = packet.bytes();
-        let refused = self.world.network.wires[wire].hop.enqueue(packet, bytes, priority, self.now);
+        let refused = self.world.network.wires[wire].enqueue(packet, bytes, priority, self.now);
         if let Err(packet) = refused {
             let what = What::QueueFull { side, packet: &packet };
             self.world.record(self.node, self.now, what);

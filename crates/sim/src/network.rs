@@ -17,17 +17,16 @@ use trace::{NodeId, Role};
 #[derive(Debug)]
 pub(crate) enum Machine {
     /// Fixed or mobile host.
-    Host(Box<Host>),
+    Host(Host),
     /// Base station or gateway.
-    Base(Box<Scheme>),
+    Base(Base),
 }
 
-/// One direction of a link between two machines.
+/// A base station: its scheme, and whether that wants to be told of departures onto the air.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    pub(crate) hop: Hop<PacketRef>,
-    pub(crate) from: (NodeId, Side),
-    pub(crate) to: (NodeId, Side),
+pub(crate) struct Base {
+    pub(crate) scheme: Scheme,
+    pub(crate) wants_departures: bool,
 }
 
 /// The outages of one triple's last hop.
@@ -50,7 +49,8 @@ pub(crate) struct Forgetting {
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) machines: Vec<Machine>,
-    pub(crate) wires: Vec<Wire>,
+    /// One direction of a link each; [`Network::ends`] says whose.
+    pub(crate) wires: Vec<Hop<PacketRef>>,
     pub(crate) away: Vec<Away>,
     pub(crate) forgetting: Vec<Forgetting>,
 }
@@ -74,35 +74,51 @@ impl Network {
             away: Vec::new(),
             forgetting: Vec::new(),
         };
+        let scheme = plan.base_station();
         for triple in 0..plan.triples {
-            network.add_triple(plan, triple, seed);
+            network.add_triple(plan, &scheme, triple, seed);
         }
         network
     }
 
-    fn add_triple(&mut self, plan: &Plan, triple: u32, seed: u64) {
-        let [fixed, base, mobile] = [0, 1, 2].map(|machine| NodeId(triple * TRIPLE + machine));
+    fn add_triple(&mut self, plan: &Plan, scheme: &Scheme, triple: u32, seed: u64) {
+        let node = NodeId(triple * TRIPLE + 1);
         let hosts = plan.hosts(triple, seed);
-        self.machines.push(Machine::Host(Box::new(hosts.fixed)));
-        self.machines.push(Machine::Base(Box::new(plan.base_station())));
-        self.machines.push(Machine::Host(Box::new(hosts.mobile)));
+        self.machines.push(Machine::Host(hosts.fixed));
+        let wants_departures = scheme.wants_departures();
+        let base = Base { scheme: scheme.clone(), wants_departures };
+        self.machines.push(Machine::Base(base));
+        self.machines.push(Machine::Host(hosts.mobile));
         let name = |hop: &str| format!("{triple}.{hop}");
-        let mut join = |config, name: String, from, to| {
-            self.wires.push(Wire { hop: Hop::new(config, seed, &name), from, to });
-        };
-        let [host, wired, radio] = [Side::NETWORK, Side::WIRED, Side::RADIO];
-        join(&plan.wired.down, name("wired.down"), (fixed, host), (base, wired));
-        join(&plan.radio.down, name("radio.down"), (base, radio), (mobile, host));
-        join(&plan.radio.up, name("radio.up"), (mobile, host), (base, radio));
-        join(&plan.wired.up, name("wired.up"), (base, wired), (fixed, host));
+        self.wires.extend([
+            Hop::new(&plan.wired.down, seed, &name("wired.down")),
+            Hop::new(&plan.radio.down, seed, &name("radio.down")),
+            Hop::new(&plan.radio.up, seed, &name("radio.up")),
+            Hop::new(&plan.wired.up, seed, &name("wired.up")),
+        ]);
         let outage = &plan.radio.down.outages;
         if !outage.is_never() {
             let outages = Outages::new(outage, seed);
-            self.away.push(Away { outages, base, notified: outage.notified });
+            self.away.push(Away { outages, base: node, notified: outage.notified });
         }
         if let Some(every) = plan.forget_every {
             let random = Random::new(seed, &name("forget"));
-            self.forgetting.push(Forgetting { base, every, random });
+            self.forgetting.push(Forgetting { base: node, every, random });
+        }
+    }
+
+    /// From which machine and side to which a hop leads.
+    #[inline]
+    pub(crate) fn ends(wire: usize) -> ((NodeId, Side), (NodeId, Side)) {
+        let (triple, wire) = (wire as u32 / TRIPLE_WIRES, wire as u32 % TRIPLE_WIRES);
+        let end = |machine, side| (NodeId(triple * TRIPLE + machine), side);
+        let (fixed, mobile) = (end(0, Side::NETWORK), end(2, Side::NETWORK));
+        let (wired, radio) = (end(1, Side::WIRED), end(1, Side::RADIO));
+        match wire {
+            0 => (fixed, wired),
+            1 => (radio, mobile),
+            2 => (mobile, radio),
+            _ => (wired, fixed),
         }
     }
 
@@ -117,5 +133,20 @@ impl Network {
             _ => 2,
         };
         (triple * TRIPLE_WIRES + wire) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hop_leads_from_where_packets_are_sent_on_it_to_the_machine_beside() {
+        for wire in 0..3 * TRIPLE_WIRES as usize {
+            let (from, to) = Network::ends(wire);
+            assert_eq!(Network::wire_from(from.0, from.1), wire);
+            let back = Network::wire_from(to.0, to.1);
+            assert_eq!(Network::ends(back), (to, from), "the other direction of the same link");
+        }
     }
 }

@@ -3,8 +3,9 @@
 //! A four-ary heap of packed keys whose groups of children lie in one cache line each. Entries are
 //! never moved by their owner: who changes his mind sets another one, remembers its time, and
 //! passes over the old one when it comes ([`crate::kernel`] keeps those times). Compared with the
-//! indexed `sansio::TimerQueue` this saves writing every entry's place, and an owner that goes on
-//! puts its next entry where its last one stood ([`EventQueue::replace_first`]).
+//! indexed `sansio::TimerQueue` this saves writing every entry's place. Whoever handles an event
+//! usually sets another one: the first entry that is added after one was taken goes into its place
+//! and sinks from there, which costs half of a removal and an addition.
 
 use sansio::Instant;
 
@@ -20,9 +21,12 @@ struct Group([Key; 4]);
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue {
     first: Key,
+    /// The first entry was taken and its place not filled yet.
+    vacant: bool,
     /// Group g holds the children of node g; node 0 is `first`, node n > 0 is the key
     /// (n - 1) % 4 of group (n - 1) / 4. Places beyond the last are [`EMPTY`].
     groups: Vec<Group>,
+    /// Places in use, a vacant one included.
     length: usize,
     set_count: u64,
 }
@@ -36,28 +40,44 @@ impl EventQueue {
     pub(crate) const SLOTS_MAX: u32 = 1 << SLOT_BITS;
 
     pub(crate) fn new() -> Self {
-        EventQueue { first: EMPTY, groups: Vec::new(), length: 0, set_count: 0 }
+        EventQueue { first: EMPTY, vacant: false, groups: Vec::new(), length: 0, set_count: 0 }
     }
 
     /// The earliest entry.
     #[inline]
-    pub(crate) fn first(&self) -> Option<(u32, Instant)> {
+    pub(crate) fn first(&mut self) -> Option<(u32, Instant)> {
+        if self.vacant {
+            self.close_up();
+        }
         let key = self.first;
         let slot = key as u32 & (Self::SLOTS_MAX - 1);
         (self.length > 0).then(|| (slot, Instant::from_nanos((key >> 64) as u64)))
+    }
+
+    /// Takes the earliest entry, the one that [`EventQueue::first`] just named, away.
+    #[inline]
+    pub(crate) fn take_first(&mut self) {
+        debug_assert!(self.length > 0 && !self.vacant, "there is a first entry");
+        self.vacant = true;
     }
 
     /// Adds an entry.
     #[inline]
     pub(crate) fn add(&mut self, slot: u32, at: Instant) {
         let key = self.key(slot, at);
+        if self.vacant {
+            self.vacant = false;
+            self.sink(key);
+        } else {
+            self.rise(key);
+        }
+    }
+
+    /// Puts a key at the end and lets it rise to its place.
+    fn rise(&mut self, key: Key) {
         let mut node = self.length;
         self.length += 1;
-        if node == 0 {
-            self.first = key;
-            return;
-        }
-        if (node - 1) / 4 == self.groups.len() {
+        if node > 0 && (node - 1) / 4 == self.groups.len() {
             self.groups.push(Group([EMPTY; 4]));
         }
         while node > 0 {
@@ -72,24 +92,15 @@ impl EventQueue {
         self.put(node, key);
     }
 
-    /// Takes the earliest entry away.
-    #[inline]
-    pub(crate) fn remove_first(&mut self) {
-        debug_assert!(self.length > 0, "there is a first entry");
+    /// Fills the vacant first place with the last entry.
+    fn close_up(&mut self) {
+        self.vacant = false;
         self.length -= 1;
         let last = self.get(self.length);
         self.put(self.length, EMPTY);
         if self.length > 0 {
             self.sink(last);
         }
-    }
-
-    /// Puts a new entry in the place of the earliest one.
-    #[inline]
-    pub(crate) fn replace_first(&mut self, slot: u32, at: Instant) {
-        debug_assert!(self.length > 0, "there is a first entry");
-        let key = self.key(slot, at);
-        self.sink(key);
     }
 
     #[inline]
@@ -153,14 +164,15 @@ mod tests {
             for (order, (slot, time, verb)) in steps.into_iter().enumerate() {
                 let at = Instant::from_nanos(time);
                 match verb {
-                    0 if !model.is_empty() => {
+                    0 if queue.first().is_some() => {
                         model.pop_first();
-                        queue.remove_first();
+                        queue.take_first();
                     }
-                    1 if !model.is_empty() => {
+                    1 if queue.first().is_some() => {
                         model.pop_first();
                         model.insert((time, order, slot));
-                        queue.replace_first(slot, at);
+                        queue.take_first();
+                        queue.add(slot, at);
                     }
                     _ => {
                         model.insert((time, order, slot));

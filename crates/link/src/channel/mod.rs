@@ -133,11 +133,6 @@ impl Channels {
         Channels(channels)
     }
 
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// What becomes of a packet: every channel is asked, the first that loses it names the cause,
     /// the delays add up.
     pub(crate) fn judge(&mut self, air: Air) -> Verdict {

@@ -42,13 +42,15 @@ use sansio::{
     BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input,
     Instant, Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
 };
+use std::rc::Rc;
 use timers::Timer;
 use wire::tcp::{Flags, Header, Seq};
 
 /// The agent of one base station.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    config: Config,
+    /// Shared by the agents that are clones of one: many of them, one copy in the cache.
+    config: Rc<Config>,
     index: FlowIndex,
     flows: Vec<Option<Flow>>,
     free: Vec<u32>,
@@ -100,7 +102,7 @@ impl Agent {
     /// The same; `key` keeps strangers from choosing four-tuples that collide in the look-up.
     pub fn with_key(config: Config, key: u64) -> Self {
         Agent {
-            config,
+            config: Rc::new(config),
             index: FlowIndex::new(key),
             flows: Vec::new(),
             free: Vec::new(),
@@ -123,7 +125,7 @@ impl Agent {
 
     /// Tells the radio's rate, for the bound on probes.
     pub fn set_link_rate(&mut self, rate: BitRate) {
-        if let config::Restart::Probe(probe) = &mut self.config.restart {
+        if let config::Restart::Probe(probe) = &mut Rc::make_mut(&mut self.config).restart {
             probe.link_rate = Some(rate);
         }
     }
@@ -397,6 +399,11 @@ impl Engine for Agent {
         let flow = self.flows.get(slot as usize)?.as_ref()?;
         let (timer, _) = flow.timers.next()?;
         Some(Deadline { at, timer: timers::NAMES[timer] })
+    }
+
+    #[inline]
+    fn next_at(&self) -> Option<Instant> {
+        self.timers.next().map(|(_, at)| at)
     }
 }
 

@@ -32,6 +32,19 @@ fn threads_change_nothing() {
     assert_eq!(alone, together);
 }
 
+/// A watched run stops at each departure, a bare one tells of departures later: nobody can tell.
+#[test]
+fn who_watches_changes_nothing() {
+    for (case, plan) in plans(ROUGH) {
+        for seed in 1..=3 {
+            let watched = sim::run(&plan, seed, &mut TraceHash::default());
+            let bare = sim::run::run_bare(&plan, seed);
+            assert_eq!(watched.ended_at, bare.ended_at, "{case:?}, seed {seed}");
+            assert_eq!(watched.finished, bare.finished, "{case:?}, seed {seed}");
+        }
+    }
+}
+
 /// All schemes meet the same outages and the same bit errors: they follow from the seed and the
 /// link alone.
 #[test]
