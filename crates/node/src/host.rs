@@ -30,9 +30,16 @@ pub enum Application {
 #[derive(Debug)]
 pub struct Host {
     connections: Vec<Connection>,
+    /// Boxed: most hosts of a simulation have one connection and never look here.
+    several: Box<Several>,
+}
+
+/// What a host with several connections needs.
+#[derive(Debug)]
+struct Several {
     index: FlowIndex,
-    /// One slot per connection, where there are several: its endpoint's deadline or its
-    /// application's, never later than true; asking for the earliest is O(1) whatever their number.
+    /// One slot per connection: its endpoint's deadline or its application's, never later than
+    /// true; asking for the earliest is O(1) whatever their number.
     timers: TimerQueue,
 }
 
@@ -57,7 +64,8 @@ struct Source {
 
 impl Default for Host {
     fn default() -> Self {
-        Host { connections: Vec::new(), index: FlowIndex::new(0), timers: TimerQueue::new() }
+        let several = Several { index: FlowIndex::new(0), timers: TimerQueue::new() };
+        Host { connections: Vec::new(), several: Box::new(several) }
     }
 }
 
@@ -86,7 +94,7 @@ impl Host {
     }
 
     fn add(&mut self, flow: FlowKey, endpoint: Endpoint, source: Option<Source>) {
-        self.index.insert(flow, self.connections.len() as u32);
+        self.several.index.insert(flow, self.connections.len() as u32);
         self.connections.push(Connection { endpoint, source });
     }
 
@@ -112,7 +120,7 @@ impl Host {
         // Most hosts here have one connection.
         match self.connections.as_slice() {
             [only] => (only.endpoint.flow() == *flow).then_some(0),
-            _ => self.index.get(flow),
+            _ => self.several.index.get(flow),
         }
     }
 
@@ -139,7 +147,7 @@ impl Host {
         if let [only] = self.connections.as_mut_slice() {
             return only.on_timer(sink, now);
         }
-        while let Some(slot) = self.timers.pop_due(now) {
+        while let Some(slot) = self.several.timers.pop_due(now) {
             self.connections[slot as usize].on_timer(sink, now);
             self.rearm(slot);
         }
@@ -153,8 +161,8 @@ impl Host {
             return;
         }
         let Some(at) = self.connections[slot as usize].next_deadline() else { return };
-        if self.timers.get(slot).is_none_or(|entered| at < entered) {
-            self.timers.set(slot, at);
+        if self.several.timers.get(slot).is_none_or(|entered| at < entered) {
+            self.several.timers.set(slot, at);
         }
     }
 }
@@ -231,7 +239,7 @@ impl Engine for Host {
     fn next_deadline(&self) -> Option<Deadline> {
         let at = match self.connections.as_slice() {
             [only] => only.next_deadline(),
-            _ => self.timers.next().map(|(_, at)| at),
+            _ => self.several.timers.next().map(|(_, at)| at),
         };
         at.map(|at| Deadline { at, timer: "host" })
     }
