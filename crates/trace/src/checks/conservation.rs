@@ -2,15 +2,16 @@
 //! and a base station sends on, or drops with a reason, everything it gets.
 
 use super::Failures;
+use super::ids::IdSet;
 use crate::{NodeId, Record, Role, What};
 use sansio::{Instant, Packet, PacketId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Where every packet is.
 #[derive(Clone, Debug, Default)]
 pub struct Conservation {
-    /// In a hop: queued or on the air; and who sent it.
-    under_way: BTreeMap<PacketId, NodeId>,
+    /// In a hop: queued or on the air.
+    under_way: IdSet,
     /// Arrived at a base station, neither sent on nor dropped.
     held: BTreeSet<(NodeId, PacketId)>,
     /// Went on at a base station as a changed copy, whose parent it is.
@@ -25,7 +26,7 @@ impl Conservation {
         };
         match record.what {
             What::Sent { packet, .. } => {
-                if self.under_way.insert(packet.id, node).is_some() {
+                if !self.under_way.insert(packet.id) {
                     fail(packet, "was sent while it is already under way");
                 }
                 let passed_on = self.held.remove(&(node, packet.id));
@@ -37,7 +38,7 @@ impl Conservation {
                 }
             }
             What::Arrived { packet, .. } => {
-                if self.under_way.remove(&packet.id).is_none() {
+                if !self.under_way.remove(packet.id) {
                     fail(packet, "arrived without being under way");
                 }
                 if role == Role::BaseStation {
@@ -45,7 +46,7 @@ impl Conservation {
                 }
             }
             What::Lost { packet, .. } | What::QueueFull { packet, .. } => {
-                if self.under_way.remove(&packet.id).is_none() {
+                if !self.under_way.remove(packet.id) {
                     fail(packet, "was lost without being under way");
                 }
             }

@@ -10,6 +10,7 @@
 pub mod acks;
 pub mod caches;
 pub mod conservation;
+mod ids;
 pub mod stream;
 
 use crate::{NodeId, Observer, Record, Role};
