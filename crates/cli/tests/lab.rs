@@ -177,18 +177,39 @@ fn clean_removes_what_a_killed_run_left_and_nothing_of_a_live_one() {
     isolated("clean_removes_what_a_killed_run_left_and_nothing_of_a_live_one", cleaning);
 }
 
+fn clean() -> String {
+    let output = lasthop(&["lab", "clean"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    stdout(&output)
+}
+
+fn ip(arguments: &[&str]) -> Command {
+    let mut command = Command::new("ip");
+    command.arg("netns").args(arguments);
+    command
+}
+
 fn cleaning() {
+    assert_eq!(clean(), "nothing to remove\n");
+    // No process has this number: it is above every possible one.
+    let orphan = "lh-9999999-mh";
+    assert!(ip(&["add", orphan]).status().expect("ip runs").success());
+    let mut inside = ip(&["exec", orphan, "sleep", "60"]).spawn().expect("ip runs");
+    let name = format!("/proc/{}/comm", inside.id());
+    wait_until("it runs inside", || std::fs::read_to_string(&name).is_ok_and(|n| n == "sleep\n"));
+    let kept = format!("kept {orphan}: process {} (sleep) runs in it\n", inside.id());
+    assert_eq!(clean(), format!("{kept}nothing to remove\n"));
+    inside.kill().expect("it can be killed");
+    inside.wait().expect("it ends");
+    assert_eq!(clean(), format!("removed {orphan}\n"));
+
     let out = Folder::new("lab-killed");
     let mut child = running_lab(&out);
     let base = format!("lh-{}-bs", child.id());
     let is_there = || Path::new("/run/netns").join(&base).exists();
-    let clean = || {
-        let output = lasthop(&["lab", "clean"]).output().expect("it runs");
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
-        stdout(&output)
-    };
     let said = clean();
-    let kept = format!("kept {base}: process {} (lasthop) runs", child.id());
+    let number = child.id();
+    let kept = format!("kept lh-{number}-air and 3 more: process {number} (lasthop) runs\n");
     assert!(said.contains(&kept) && is_there(), "{said}");
 
     child.kill().expect("it can be killed");

@@ -121,8 +121,13 @@ fn clean() -> Result<(), Error> {
     for name in &cleaned.removed {
         println!("removed {name}");
     }
-    for (name, why) in &cleaned.kept {
-        println!("kept {name}: {why}");
+    for same in cleaned.kept.chunk_by(|(_, why), (_, other)| why == other) {
+        let (name, why) = &same[0];
+        let more = match same.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        println!("kept {name}{more}: {why}");
     }
     if cleaned.removed.is_empty() {
         println!("nothing to remove");
