@@ -45,7 +45,8 @@ impl Statistic {
                 let predicted = rows.iter().any(|row| row.world == World::Sim);
                 let sim = if predicted { "; sim is the simulator's prediction" } else { "" };
                 format!(
-                    "Each scheme under the same channel: medians over {seeds} (smallest-largest){sim}."
+                    "Each scheme under the same channel: medians over {seeds} \
+                     (smallest-largest){sim}."
                 )
             }
         }
@@ -304,7 +305,8 @@ pub(crate) fn radio_remarks(rows: &[Row]) -> Vec<String> {
         };
         let all_real_time = rows.iter().all(|row| row.radio_late_s.is_none_or(|l| l.real_time));
         remarks.push(format!(
-            "Radio late, in the worst run, by {:.0} us (p50), {:.0} us (p99), {:.0} us (max: {}){}.",
+            "Radio late, in the worst run, by {:.0} us (p50), {:.0} us (p99), {:.0} us \
+             (max: {}){}.",
             worst(|late| late.p50),
             worst(|late| late.p99),
             worst(|late| late.max),
@@ -315,7 +317,8 @@ pub(crate) fn radio_remarks(rows: &[Row]) -> Vec<String> {
     for row in rows.iter().filter(|row| row.radio_mishaps > 0) {
         let (lost, name) = (row.radio_mishaps, named(row, rows));
         remarks.push(format!(
-            "Radio overrun: {lost} frames lost by no hop's decision in {name}; lower --jobs or --rate."
+            "Radio overrun: {lost} frames lost by no hop's decision in {name}; lower --jobs or \
+             --rate."
         ));
     }
     remarks
@@ -328,4 +331,92 @@ fn named(row: &Row, rows: &[Row]) -> String {
     let channel = axes.iter().filter(differs).map(|of| of(row));
     let parts = [row.tcp, row.scheme.as_str()].into_iter().chain(channel);
     parts.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node::scenario::Axis;
+    use node::{Draft, Plan, Scenario};
+    use sansio::Instant;
+    use trace::metrics::{Measures, Transfer};
+
+    /// A row whose runs deliver a megabyte in these times.
+    fn row(scheme: &str, world: World, seconds: [f64; 3]) -> Row {
+        let schemes = Some(Axis(vec![scheme.to_owned()]));
+        let scenario = Scenario::complete(Draft { schemes, ..Draft::default() }).expect("complete");
+        let sample = |(seed, seconds): (usize, f64)| {
+            let late = Lateness { p50: 2e-6, p99: 3e-5, max: 1e-3 * seconds, real_time: true };
+            Sample {
+                seed: seed as u64,
+                seconds,
+                finished: true,
+                measures: Measures {
+                    transfers: vec![Transfer {
+                        delivered_bytes: 1_000_000,
+                        last_delivered_at: Instant::from_nanos((seconds * 1e9) as u64),
+                        complete: true,
+                        ..Transfer::default()
+                    }],
+                    probes: seed as u64,
+                    probe_bytes: 53 * seed as u64,
+                    air_bytes: 1_060_000,
+                    ..Measures::default()
+                },
+                failures: Vec::new(),
+                radio_late: (world == World::Lab).then_some(late),
+                radio_mishaps: 0,
+            }
+        };
+        let samples = seconds.into_iter().enumerate().map(sample).collect();
+        let case = &scenario.cases()[0];
+        Row::new(case, &Plan::for_lab(&scenario, case), world, samples)
+    }
+
+    fn cells(table: &Table, column: &str) -> Vec<String> {
+        let index = table.columns.iter().position(|one| one.name == column).expect("a column");
+        table.rows.iter().map(|row| row.cells[index].text.clone()).collect()
+    }
+
+    #[test]
+    fn the_lab_shows_medians_of_its_predictions_too_and_a_comparison_means() {
+        let disturbed = [4.0, 4.0, 40.0];
+        let predicted = row("plain", World::Sim, disturbed);
+        let rows = [row("plain", World::Lab, disturbed), predicted.clone()];
+        let lab = table(&rows);
+        assert_eq!(cells(&lab, "goodput p50"), ["2.000 (0.200-2.000)"; 2]);
+        assert_eq!(cells(&lab, "probes"), ["1.0"; 2]);
+        // 159 bytes of 3 180 000.
+        assert_eq!(cells(&lab, "probes of air"), ["0.005"; 2]);
+        assert!(lab.caption.contains("medians over 3 seeds (smallest-largest); sim is"));
+        let alone = table(&[predicted]);
+        assert_eq!(cells(&alone, "goodput"), ["1.400 ± 2.582"]);
+        assert!(alone.caption.contains("means over 3 seeds, ± 95 %"));
+    }
+
+    #[test]
+    fn a_prediction_takes_no_mark_from_a_measurement() {
+        let lab = |scheme, seconds| row(scheme, World::Lab, [seconds; 3]);
+        let sim = |scheme, seconds| row(scheme, World::Sim, [seconds; 3]);
+        let rows = [lab("plain", 8.0), sim("plain", 2.0), lab("snoop", 4.0), sim("snoop", 3.0)];
+        let table = table(&rows);
+        let goodput = table.columns.iter().position(|one| one.name == "goodput p50");
+        let goodput = goodput.expect("a column");
+        let best: Vec<bool> =
+            table.emphasis().iter().map(|row| row[goodput] == Emphasis::Best).collect();
+        assert_eq!(best, [false, true, true, false]);
+        let groups: Vec<u32> = table.rows.iter().map(|row| row.group).collect();
+        assert_eq!(groups, [0; 4], "they stand together all the same");
+    }
+
+    #[test]
+    fn the_remark_on_the_radio_has_the_worst_of_all_runs() {
+        let mut rows = [row("plain", World::Lab, [1.0; 3]), row("snoop", World::Lab, [2.0; 3])];
+        let expected = "Radio late, in the worst run, by 2 us (p50), 30 us (p99), 2000 us \
+                        (max: reno snoop).";
+        assert_eq!(radio_remarks(&rows), [expected]);
+        rows[0].radio_mishaps = 7;
+        assert!(radio_remarks(&rows)[1].starts_with("Radio overrun: 7 frames"));
+        assert!(radio_remarks(&[row("plain", World::Sim, [1.0; 3])]).is_empty());
+    }
 }
