@@ -28,6 +28,8 @@ pub(crate) enum Trace {
 /// The folder of one run.
 pub(crate) struct RunFolder<'a> {
     path: PathBuf,
+    /// What repeats the run.
+    command: String,
     world: World,
     scenario: &'a Scenario,
     case: &'a Case,
@@ -54,7 +56,7 @@ struct Manifest<'a> {
     program: &'static str,
     version: &'static str,
     commit: &'static str,
-    command: String,
+    command: &'a str,
     scenario: &'a Scenario,
     world: World,
     scheme: &'a str,
@@ -121,10 +123,16 @@ impl<'a> RunFolder<'a> {
         world: World,
         (scenario, case, seed): (&'a Scenario, &'a Case, u64),
     ) -> Result<Self, Error> {
-        let path = out.join(name(world, scenario, case, seed));
-        fs::create_dir_all(&path).map_err(|error| unwritable(&path, &error))?;
-        let _earlier = fs::remove_file(path.join("trace.txt"));
-        Ok(RunFolder { path, world, scenario, case, seed })
+        let command = repeat(world, scenario, case, seed);
+        let path = out.join(name(&command, world, case, seed));
+        match fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                let _earlier = fs::remove_file(path.join("trace.txt"));
+            }
+            Err(error) => return Err(unwritable(&path, &error)),
+        }
+        Ok(RunFolder { path, command, world, scenario, case, seed })
     }
 
     /// Says in the folder that the run has not ended: it has just begun, or never will end.
@@ -162,7 +170,7 @@ impl<'a> RunFolder<'a> {
         let mut failed = writeln!(
             file,
             "# {}\n# seed {}, version {VERSION}, commit {}\n{}",
-            self.command(),
+            self.command,
             self.seed,
             env!("LASTHOP_COMMIT"),
             trace::text::COLUMNS
@@ -192,7 +200,7 @@ impl<'a> RunFolder<'a> {
             program: "lasthop",
             version: VERSION,
             commit: env!("LASTHOP_COMMIT"),
-            command: self.command(),
+            command: &self.command,
             scenario: self.scenario,
             world: self.world,
             scheme: &case.scheme,
@@ -208,10 +216,6 @@ impl<'a> RunFolder<'a> {
             outcome,
         };
         write_json(&self.path.join("manifest.json"), &manifest)
-    }
-
-    fn command(&self) -> String {
-        repeat(self.world, self.scenario, self.case, self.seed)
     }
 }
 
@@ -312,8 +316,7 @@ fn repeat(world: World, scenario: &Scenario, case: &Case, seed: u64) -> String {
 }
 
 /// The name of a run's folder: scheme, sender, seed, and a hash of all the rest.
-fn name(world: World, scenario: &Scenario, case: &Case, seed: u64) -> String {
-    let command = repeat(world, scenario, case, seed);
+fn name(command: &str, world: World, case: &Case, seed: u64) -> String {
     let hash = command.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
     });

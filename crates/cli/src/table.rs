@@ -34,7 +34,7 @@ impl Statistic {
 
     fn caption(self, rows: &[Row]) -> String {
         let seeds = match rows.iter().map(|row| row.seeds).max() {
-            Some(1) => "one run".to_owned(),
+            Some(1) => "one seed".to_owned(),
             seeds => format!("{} seeds", seeds.unwrap_or(0)),
         };
         match self {
@@ -86,6 +86,7 @@ impl Statistic {
         let spread = match (self, goodput.ci95) {
             (Statistic::Mean, Some(ci)) => format!(" ± {:.3}", mbps(ci)),
             (Statistic::Mean, None) => String::new(),
+            (Statistic::Median, _) if row.seeds == 1 => String::new(),
             (Statistic::Median, _) => {
                 format!(" ({:.3}-{:.3})", mbps(goodput.min), mbps(goodput.max))
             }
