@@ -83,7 +83,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("waited in vain until {what}");
 }
 
-const LINK: [&str; 13] = [
+const LINK: [&str; 11] = [
     "lab",
     "--rate",
     "5Mbit/s",
@@ -93,8 +93,6 @@ const LINK: [&str; 13] = [
     "at=300ms,length=200ms",
     "--tcp",
     "reno,cubic",
-    "--schemes",
-    "plain,snoop-modern",
     "--quiet",
     "--out",
 ];
@@ -107,7 +105,9 @@ fn a_lab_keeps_every_run_and_says_how_far_it_can_be_trusted() {
 fn records() {
     let out = Folder::new("lab-keeps");
     let more = ["--duration", "1s", "--seeds", "2", "--jobs", "2", "--trace", "--json"];
-    let output = lasthop(&LINK).arg(out.path()).args(more).output().expect("it runs");
+    let mut command = lasthop(&LINK);
+    command.arg(out.path()).args(more).args(["--schemes", "plain,snoop-modern"]);
+    let output = command.output().expect("it runs");
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{message}");
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
@@ -164,7 +164,7 @@ fn check_rows(rows: &[Value]) {
 
 /// A lab in the middle of its first run.
 fn running_lab(out: &Folder) -> Child {
-    let long = ["--duration", "60s", "--seeds", "1", "--jobs", "1"];
+    let long = ["--duration", "60s", "--seeds", "1", "--schemes", "snoop-modern"];
     let mut command = lasthop(&LINK);
     command.arg(out.path()).args(long).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().expect("it runs");
@@ -240,4 +240,33 @@ fn interruption() {
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     assert_eq!(out.manifests()[0]["state"], "interrupted");
     assert!(!Path::new(&format!("/run/netns/lh-{}-bs", child.id())).exists());
+}
+
+#[test]
+fn a_failed_run_says_why_in_its_folder() {
+    isolated("a_failed_run_says_why_in_its_folder", failure);
+}
+
+fn failure() {
+    let out = Folder::new("lab-failed");
+    let mut child = running_lab(&out);
+    let number = child.id().to_string();
+    let mut daemon = String::new();
+    wait_until("the daemon runs", || {
+        let found = Command::new("pgrep").args(["-P", &number, "-f", "base-station"]).output();
+        daemon = stdout(&found.expect("pgrep runs")).trim().to_owned();
+        !daemon.is_empty()
+    });
+    // Until the transfer runs: a daemon that ends before that is no failed run.
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    assert!(Command::new("kill").args(["-KILL", &daemon]).status().expect("kill runs").success());
+    // The next run of the lab is not disturbed: it has a daemon of its own.
+    let states = || out.manifests().iter().map(|one| one["state"].clone()).collect::<Vec<_>>();
+    wait_until("the run has failed", || states().contains(&"failed".into()));
+    let failed = out.manifests().into_iter().find(|one| one["state"] == "failed");
+    let checks = failed.expect("it is there")["checks"].to_string();
+    assert!(checks.contains("the daemon ended"), "{checks}");
+    wait_until("the next run has begun", || states().contains(&"begun".into()));
+    assert!(Command::new("kill").args(["-INT", &number]).status().expect("kill runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
 }

@@ -48,7 +48,8 @@ pub fn advice(rows: &[Row]) -> String {
             "Leave the path as it is: the best scheme, {}, changes the goodput of plain TCP by \
              {:+.1} % on average.",
             best.scheme,
-            (best.goodput - 1.0) * 100.0
+            // What rounds to nothing has no sign.
+            ((best.goodput - 1.0) * 1000.0).round() / 10.0 + 0.0
         );
     }
     sentence(best, stall_helps)

@@ -48,6 +48,9 @@ fn a_prediction_beside_a_measurement_neither_makes_nor_breaks_the_advice() {
     let does_not = [row("plain", World::Lab, &FAST), row("snoop", World::Lab, &FAST)];
     let alone = advice(&does_not);
     assert!(alone.starts_with("Leave the path as it is"), "{alone}");
+    assert!(alone.contains("by +0.0 %"), "{alone}");
+    let hardly = [row("plain", World::Lab, &[4.0]), row("snoop", World::Lab, &[4.0001])];
+    assert!(advice(&hardly).contains("by +0.0 %"), "{}", advice(&hardly));
     let praise = [row("plain", World::Sim, &SLOW), row("snoop-modern", World::Sim, &FAST)];
     let all: Vec<Row> = does_not.into_iter().chain(praise).collect();
     assert_eq!(advice(&all), alone);
