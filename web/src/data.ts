@@ -29,6 +29,8 @@ export interface LinesIndex {
   title: string;
   x: AxisIndex;
   y: AxisIndex;
+  /** What the intervals around points are. */
+  interval: string;
   series: SeriesIndex[];
 }
 

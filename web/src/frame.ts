@@ -221,9 +221,12 @@ export class Frame {
 
 /** What an axis shows, for those who cannot see its ticks. */
 function spoken({ link, label, names, unit = () => 1 }: Scale): string {
-  const ends = names
-    ? link.range.map((place) => names[Math.min(names.length - 1, Math.max(0, Math.round(place)))])
-    : link.range.map((value) => Number((value / unit()).toPrecision(4)));
+  const [low, high] = link.range;
+  const inSight = names?.slice(Math.max(0, Math.ceil(low)), Math.max(0, Math.floor(high) + 1));
+  if (inSight?.length === 0) return `${label()} between two places`;
+  const ends = inSight
+    ? [inSight[0], inSight[inSight.length - 1]]
+    : [low, high].map((value) => Number((value / unit()).toPrecision(4)));
   return `${label()} from ${ends.join(" to ")}`;
 }
 

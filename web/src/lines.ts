@@ -213,7 +213,7 @@ function probe(plane: Plane, series: Series[], index: LinesIndex, x: number, y: 
   return hint;
 }
 
-function describe(item: Series, i: number, { x: xAxis, y: yAxis }: LinesIndex): Hint {
+function describe(item: Series, i: number, { x: xAxis, y: yAxis, interval }: LinesIndex): Hint {
   const withUnit = (value: number, { unit }: AxisIndex) => `${exactValue(value)}${unit && ` ${unit}`}`;
   const { x, y, low, high } = item.exact;
   const place = x[i] as number;
@@ -222,7 +222,7 @@ function describe(item: Series, i: number, { x: xAxis, y: yAxis }: LinesIndex): 
     [yAxis.label, withUnit(y[i] as number, yAxis)],
   ];
   if (!Number.isNaN(low[i])) {
-    rows.push(["95 % interval", `${exactValue(low[i] as number)} to ${withUnit(high[i] as number, yAxis)}`]);
+    rows.push([interval, `${exactValue(low[i] as number)} to ${withUnit(high[i] as number, yAxis)}`]);
   }
   return { title: item.name, colour: item.colour, rows };
 }

@@ -198,6 +198,7 @@ class SequencePlot {
   private paintWindows(context: CanvasRenderingContext2D, plane: Plane, panel: Panel): void {
     if (this.outages.shown) paintOutages(context, plane, panel);
     const { at } = panel.windows;
+    if (at.length === 0) return remark(context, plane, "the sender's windows are not seen from outside");
     const [start, end] = windowsIn(at, this.times.range);
     for (const kind of this.windows.filter((kind) => kind.shown)) {
       context.strokeStyle = colour(kind.colour);
@@ -245,6 +246,14 @@ class SequencePlot {
       ],
     };
   }
+}
+
+/** Words in place of a plot. */
+function remark(context: CanvasRenderingContext2D, plane: Plane, text: string): void {
+  context.fillStyle = colour("text-muted");
+  context.font = `${13 * plane.ratio}px ${getComputedStyle(document.body).fontFamily}`;
+  context.textAlign = "center";
+  context.fillText(text, plane.left + plane.width / 2, plane.top + plane.height / 2);
 }
 
 const occurrences = (panel: Panel, key: "timeouts" | "outages"): number =>

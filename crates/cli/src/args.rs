@@ -22,7 +22,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run a scenario and keep each run's records
     Run(RunArgs),
-    /// Prove it on this machine: real kernels, our emulated radio, the real daemon
+    /// Prove it on this machine: real kernels, our emulated radio, the real daemon. What a killed
+    /// run left behind, `lasthop lab clean` removes
     Lab(LabArgs),
     /// Run an engine between two interfaces
     #[command(subcommand)]
@@ -70,7 +71,10 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) what: Option<LabCommand>,
     #[command(flatten)]
     pub(crate) link: LinkArgs,
     #[command(flatten)]
@@ -78,9 +82,19 @@ pub(crate) struct LabArgs {
     /// No prediction of the simulator beside the rows
     #[arg(long)]
     pub(crate) no_prediction: bool,
+    /// Write every packet that the radio saw in each run as text (trace.txt)
+    #[arg(long)]
+    pub(crate) trace: bool,
     /// Run this at the mobile host while the network is up, instead of transfers
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Remove the network namespaces (lh-*) of killed runs whose processes are gone, and say which;
+    /// those of a run that lives are never touched. Every `lasthop lab` does so when it begins
+    Clean,
 }
 
 #[derive(Debug, Subcommand)]

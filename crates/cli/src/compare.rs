@@ -16,7 +16,7 @@ pub(crate) fn compare(args: &CompareArgs, quiet: bool) -> Result<(), Error> {
     let advice = study::advice(&comparison.rows);
     let document =
         Document { version: VERSION, scenario: &scenario, rows: &comparison.rows, advice: &advice };
-    let report = args.output.out.join("report.html");
+    let report = args.output.out.join(rundir::REPORT);
     rundir::write_summary(&args.output.out, &document)?;
     page::write(&report, &scenario, &comparison.rows, &advice)?;
     print(&args.output, &document)?;

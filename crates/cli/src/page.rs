@@ -3,7 +3,7 @@
 use crate::compare::VERSION;
 use crate::error::Error;
 use crate::rundir::unwritable;
-use crate::table;
+use crate::table::{self, Statistic};
 use node::{Case, Plan, Scenario};
 use report::page::{
     Axis, Lines, Page, Panel, Point, Scale, Section, Series, SeriesKind, Text, TimeSequence, Tone,
@@ -21,42 +21,81 @@ pub(crate) fn write(
     rows: &[Row],
     advice: &str,
 ) -> Result<(), Error> {
-    let timelines = timelines(scenario)?;
-    let mut sections = sections(scenario, rows, advice);
-    if let Some(((_, first), _)) = timelines.split_first() {
-        let panels = timelines
-            .iter()
-            .map(|(case, timeline)| Panel { scheme: case.scheme.clone(), timeline });
-        let panels = panels.collect();
-        let (case, _) = &timelines[0];
-        let title = format!(
-            "One transfer under the same channel: {}, seed {}{}",
-            case.sender,
-            scenario.seed,
-            if first.outages.is_empty() { "" } else { "; the link is away where it is shaded" }
-        );
-        sections.push(Section::TimeSequence(TimeSequence { title, panels }));
-    }
+    let timelines = predicted(scenario, &shown(scenario))?;
+    let panels = timelines.iter().map(|(case, timeline)| panel(case, "", timeline)).collect();
+    let mut sections = sections(scenario, rows, advice, &[]);
+    sections.extend(graph(scenario, panels));
     save(path, scenario, sections)
 }
 
-/// The report of the lab: no time-sequence graph yet.
+/// What the report of the lab has besides its rows.
+pub(crate) struct Lab<'a> {
+    /// What the radio saw of the cases of [`shown`].
+    pub(crate) timelines: &'a [(Case, Timeline)],
+    /// Whether predictions stand beside.
+    pub(crate) predicted: bool,
+    /// Sentences below the table.
+    pub(crate) remarks: &'a [String],
+}
+
+/// The report of the lab: what the radio saw of one transfer beside what the simulator predicts.
 pub(crate) fn write_lab(
     path: &Path,
     scenario: &Scenario,
     rows: &[Row],
-    advice: &str,
+    (advice, lab): (&str, &Lab<'_>),
 ) -> Result<(), Error> {
-    save(path, scenario, sections(scenario, rows, advice))
+    let mut sections = sections(scenario, rows, advice, lab.remarks);
+    let has_model = |case: &&Case| lab.predicted && Plan::new(scenario, case).is_ok();
+    let modelled: Vec<Case> =
+        lab.timelines.iter().map(|(case, _)| case).filter(has_model).cloned().collect();
+    let predictions = predicted(scenario, &modelled)?;
+    let (mut pairs, mut single) = (Vec::new(), Vec::new());
+    for (case, timeline) in lab.timelines {
+        let measured = panel(case, ", lab", timeline);
+        match predictions.iter().find(|(other, _)| other == case) {
+            Some((_, predicted)) => pairs.extend([measured, panel(case, ", predicted", predicted)]),
+            None => single.push(measured),
+        }
+    }
+    // What has a prediction comes first, so that two columns hold each beside its own.
+    let panels = pairs.into_iter().chain(single).collect();
+    sections.extend(graph(scenario, panels));
+    save(path, scenario, sections)
 }
 
-fn sections<'a>(scenario: &Scenario, rows: &[Row], advice: &str) -> Vec<Section<'a>> {
-    let advice =
-        Text { tone: Tone::Advice, title: String::new(), paragraphs: vec![advice.to_owned()] };
-    let mut sections = vec![Section::Text(advice), Section::Table(table::table(rows))];
-    for world in [World::Sim, World::Lab] {
+fn panel<'a>(case: &Case, world: &str, timeline: &'a Timeline) -> Panel<'a> {
+    Panel { scheme: case.scheme.clone(), name: format!("{}{world}", case.scheme), timeline }
+}
+
+fn graph<'a>(scenario: &Scenario, panels: Vec<Panel<'a>>) -> Option<Section<'a>> {
+    let away = !panels.first()?.timeline.outages.is_empty();
+    let title = format!(
+        "One transfer under the same channel: {}, seed {}{}",
+        shown(scenario).first()?.sender,
+        scenario.seed,
+        if away { "; the link is away where it is shaded" } else { "" }
+    );
+    Some(Section::TimeSequence(TimeSequence { title, panels }))
+}
+
+fn sections<'a>(
+    scenario: &Scenario,
+    rows: &[Row],
+    advice: &str,
+    remarks: &[String],
+) -> Vec<Section<'a>> {
+    let text = |tone, paragraphs| Section::Text(Text { tone, title: String::new(), paragraphs });
+    let mut sections = vec![text(Tone::Advice, vec![advice.to_owned()])];
+    sections.push(Section::Table(table::table(rows)));
+    if !remarks.is_empty() {
+        sections.push(text(Tone::Note, remarks.to_vec()));
+    }
+    let statistic = Statistic::of(rows);
+    for world in [World::Lab, World::Sim] {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.world == world).collect();
-        sections.extend(goodput_plots(scenario, &rows).into_iter().map(Section::Lines));
+        let plots = goodput_plots(scenario, &rows, statistic);
+        sections.extend(plots.into_iter().map(Section::Lines));
     }
     sections
 }
@@ -76,17 +115,20 @@ fn save(path: &Path, scenario: &Scenario, sections: Vec<Section<'_>>) -> Result<
     report::page::write(&page, BufWriter::new(file)).map_err(|error| unwritable(path, &error))
 }
 
-/// One run of each scheme in the worst of the first sender's cases, recorded.
-fn timelines(scenario: &Scenario) -> Result<Vec<(Case, Timeline)>, Error> {
+/// The cases that are shown in time: each scheme in the last, and so worst, of the first sender's.
+pub(crate) fn shown(scenario: &Scenario) -> Vec<Case> {
     let cases = scenario.cases();
     let Some(last) = cases.iter().rfind(|case| case.sender == cases[0].sender) else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
-    let shown = cases
-        .iter()
-        .filter(|case| Case { scheme: last.scheme.clone(), ..(*case).clone() } == *last);
+    let alike = |case: &&Case| Case { scheme: last.scheme.clone(), ..(*case).clone() } == *last;
+    cases.iter().filter(alike).cloned().collect()
+}
+
+/// The simulator's first run of each of these cases, recorded.
+fn predicted(scenario: &Scenario, cases: &[Case]) -> Result<Vec<(Case, Timeline)>, Error> {
     let mut timelines = Vec::new();
-    for case in shown {
+    for case in cases {
         let plan = Plan::new(scenario, case).map_err(Error::usage)?;
         let Some(spec) = sim::run::transfers(&plan).first().copied() else { continue };
         let mut timeline = Timeline::new(spec);
@@ -97,7 +139,7 @@ fn timelines(scenario: &Scenario) -> Result<Vec<(Case, Timeline)>, Error> {
 }
 
 /// Goodput against the error rate, one plot per sender, where there is more than one rate.
-fn goodput_plots(scenario: &Scenario, rows: &[&Row]) -> Vec<Lines> {
+fn goodput_plots(scenario: &Scenario, rows: &[&Row], statistic: Statistic) -> Vec<Lines> {
     let rates: Vec<String> = scenario.ber.0.iter().map(ToString::to_string).collect();
     let losses: Vec<String> = scenario.loss.0.iter().map(ToString::to_string).collect();
     let (label, categories, of): (&str, Vec<String>, fn(&Row) -> &str) =
@@ -123,8 +165,11 @@ fn goodput_plots(scenario: &Scenario, rows: &[&Row]) -> Vec<Lines> {
                     == (tcp, sack, direction, outage)
             })
             .collect();
-        let lab = mine.first().is_some_and(|row| row.world == World::Lab);
-        let world = if lab { " in the lab" } else { "" };
+        let world = match (mine.first().map(|row| row.world), statistic) {
+            (Some(World::Lab), _) => " in the lab",
+            (_, Statistic::Median) => " predicted",
+            (_, Statistic::Mean) => "",
+        };
         let sack = if sack { "SACK on" } else { "SACK off" };
         let outage = if outage == "none" { String::new() } else { format!(", outage {outage}") };
         plots.push(Lines {
@@ -135,13 +180,18 @@ fn goodput_plots(scenario: &Scenario, rows: &[&Row]) -> Vec<Lines> {
                 scale: Scale::Categories(categories.clone()),
             },
             y: Axis { label: "goodput".into(), unit: "Mbit/s".into(), scale: Scale::Linear },
-            series: series(&mine, &categories, of),
+            interval: statistic.interval().to_owned(),
+            series: series(&mine, &categories, (of, statistic)),
         });
     }
     plots
 }
 
-fn series(rows: &[&Row], categories: &[String], of: fn(&Row) -> &str) -> Vec<Series> {
+fn series(
+    rows: &[&Row],
+    categories: &[String],
+    (of, statistic): (fn(&Row) -> &str, Statistic),
+) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     let place = |row: &Row| categories.iter().position(|one| one == of(row));
     for row in rows {
@@ -157,17 +207,14 @@ fn series(rows: &[&Row], categories: &[String], of: fn(&Row) -> &str) -> Vec<Ser
             series.len() - 1
         });
         let mbps = |bps: f64| bps / 1e6;
-        let interval =
-            goodput.ci95.map(|ci| (mbps((goodput.mean - ci).max(0.0)), mbps(goodput.mean + ci)));
-        series[index].points.push(Point { x: x as f64, y: mbps(goodput.mean), interval });
+        let (value, interval) = statistic.point(&goodput);
+        let interval = interval.map(|(low, high)| (mbps(low), mbps(high)));
+        series[index].points.push(Point { x: x as f64, y: mbps(value), interval });
     }
     let mut ceiling = Vec::new();
     for row in rows.iter().filter(|row| row.scheme == rows[0].scheme) {
-        if let (Some(x), Some(goodput), Some(share)) =
-            (place(row), row.goodput_bps, row.ceiling_share)
-            && share > 0.0
-        {
-            ceiling.push(Point { x: x as f64, y: goodput.mean / share / 1e6, interval: None });
+        if let Some(x) = place(row) {
+            ceiling.push(Point { x: x as f64, y: row.ceiling_bps / 1e6, interval: None });
         }
     }
     series.push(Series {

@@ -1,14 +1,20 @@
 //! What is kept of a comparison: `summary.json`, and a folder per run, named by a hash of the run's
 //! configuration, with `manifest.json` and, if asked, `trace.txt`.
+//!
+//! A run of the lab has its folder from its beginning: if it is killed, the manifest says that it
+//! began and never ended.
 
 use crate::compare::VERSION;
 use crate::error::Error;
 use node::{Case, Plan, Scenario};
 use serde::Serialize;
 use std::fs;
-use std::io::Write;
-use std::path::Path;
-use study::row::{Document, Row, Sample};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use study::World;
+use study::row::{Checks, Document, Lateness, Row, Sample};
+use trace::hash::TraceHash;
+use trace::text::Lines;
 
 /// Whether records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,47 +25,225 @@ pub(crate) enum Trace {
     Text,
 }
 
+/// The folder of one run.
+pub(crate) struct RunFolder<'a> {
+    path: PathBuf,
+    /// What repeats the run.
+    command: String,
+    world: World,
+    scenario: &'a Scenario,
+    case: &'a Case,
+    seed: u64,
+}
+
+/// How far a run came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    /// It began; whoever ran it was killed, unless it still runs.
+    Begun,
+    /// It ended by itself.
+    Done,
+    /// Something went wrong; the note or the checks say what.
+    Failed,
+    /// The user ended it.
+    Interrupted,
+}
+
 /// Everything that makes a run what it is, and what came of it.
 #[derive(Serialize)]
 struct Manifest<'a> {
     program: &'static str,
     version: &'static str,
     commit: &'static str,
-    command: String,
+    command: &'a str,
     scenario: &'a Scenario,
+    world: World,
     scheme: &'a str,
-    tcp: &'a str,
+    tcp: &'static str,
     sack: bool,
-    direction: &'a str,
-    ber: &'a str,
-    loss: &'a str,
-    outage: &'a str,
+    direction: &'static str,
+    ber: String,
+    loss: String,
+    outage: String,
     seed: u64,
+    state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    #[serde(flatten)]
+    outcome: Option<Outcome>,
+}
+
+/// What came of a run that ended.
+#[derive(Serialize)]
+struct Outcome {
     seconds: f64,
     goodput_bps: f64,
     finished: bool,
-    checks: study::row::Checks,
+    checks: Checks,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_hash: Option<String>,
+    #[serde(flatten)]
+    lab: Option<LabOutcome>,
 }
 
-/// Makes the output folder and sees that it can be written, before anything is run.
+/// What only real kernels and an emulated radio have to say.
+#[derive(Serialize)]
+pub(crate) struct LabOutcome {
+    /// The transfers as their two kernels saw them.
+    pub(crate) streams: Vec<StreamVerdict>,
+    /// How late the radio was.
+    pub(crate) radio_late_s: Option<Lateness>,
+    /// Frames that the radio lost by no hop's decision.
+    pub(crate) radio_mishaps: u64,
+    /// The daemon's statistics, if there was one to the end.
+    pub(crate) daemon: Option<serde_json::Value>,
+}
+
+/// A transfer compared byte by byte.
+#[derive(Serialize)]
+pub(crate) struct StreamVerdict {
+    /// Bytes that the sender's kernel took.
+    pub(crate) sent_bytes: u64,
+    /// Bytes that the receiver's kernel gave.
+    pub(crate) received_bytes: u64,
+    /// Whether what was received has the hash of what was sent: `"same"` or `"differs"`.
+    pub(crate) sha256: &'static str,
+    /// Segments that the sender's kernel says it sent again.
+    pub(crate) retransmissions: u32,
+}
+
+/// The observer that writes a trace: lines of text, and their hash.
+pub(crate) type Recorder<'a> = (Lines<Box<dyn FnMut(&str) + 'a>>, &'a mut TraceHash);
+
+impl<'a> RunFolder<'a> {
+    /// Makes the folder. A trace of an earlier run is removed.
+    pub(crate) fn make(
+        out: &Path,
+        world: World,
+        (scenario, case, seed): (&'a Scenario, &'a Case, u64),
+    ) -> Result<Self, Error> {
+        let command = repeat(world, scenario, case, seed);
+        let path = out.join(name(&command, world, case, seed));
+        match fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                let _earlier = fs::remove_file(path.join("trace.txt"));
+            }
+            Err(error) => return Err(unwritable(&path, &error)),
+        }
+        Ok(RunFolder { path, command, world, scenario, case, seed })
+    }
+
+    /// Says in the folder that the run has not ended: it has just begun, or never will end.
+    pub(crate) fn not_ended(&self, state: State, note: String) -> Result<(), Error> {
+        self.write(state, Some(note), None)
+    }
+
+    /// Writes what came of the run.
+    pub(crate) fn ended(
+        &self,
+        sample: &Sample,
+        trace_hash: Option<String>,
+        lab: Option<LabOutcome>,
+    ) -> Result<(), Error> {
+        let outcome = Outcome {
+            seconds: sample.seconds,
+            goodput_bps: sample.goodput_bps(),
+            finished: sample.finished,
+            checks: Checks(sample.failures.clone()),
+            trace_hash,
+            lab,
+        };
+        let state = if sample.failures.is_empty() { State::Done } else { State::Failed };
+        self.write(state, None, Some(outcome))
+    }
+
+    /// Runs something whose records go into `trace.txt`; returns their hash beside its result.
+    pub(crate) fn traced<T>(
+        &self,
+        run: impl FnOnce(Recorder<'_>) -> T,
+    ) -> Result<(T, String), Error> {
+        let path = self.path.join("trace.txt");
+        let file = fs::File::create(&path).map_err(|error| unwritable(&path, &error))?;
+        let mut file = BufWriter::new(file);
+        let mut failed = writeln!(
+            file,
+            "# {}\n# seed {}, version {VERSION}, commit {}\n{}",
+            self.command,
+            self.seed,
+            env!("LASTHOP_COMMIT"),
+            trace::text::COLUMNS
+        )
+        .err();
+        let mut hash = TraceHash::default();
+        let take: Box<dyn FnMut(&str)> = Box::new(|line: &str| {
+            if failed.is_none() {
+                failed = writeln!(file, "{line}").err();
+            }
+        });
+        let result = run((Lines::new(take), &mut hash));
+        match failed.or_else(|| file.flush().err()) {
+            Some(error) => Err(unwritable(&path, &error)),
+            None => Ok((result, format!("{:016x}", hash.value()))),
+        }
+    }
+
+    fn write(
+        &self,
+        state: State,
+        note: Option<String>,
+        outcome: Option<Outcome>,
+    ) -> Result<(), Error> {
+        let case = self.case;
+        let manifest = Manifest {
+            program: "lasthop",
+            version: VERSION,
+            commit: env!("LASTHOP_COMMIT"),
+            command: &self.command,
+            scenario: self.scenario,
+            world: self.world,
+            scheme: &case.scheme,
+            tcp: case.sender.name(),
+            sack: case.sack == node::scenario::Switch::On,
+            direction: case.direction.name(),
+            ber: case.ber.to_string(),
+            loss: case.loss.to_string(),
+            outage: case.outage.to_string(),
+            seed: self.seed,
+            state,
+            note,
+            outcome,
+        };
+        write_json(&self.path.join("manifest.json"), &manifest)
+    }
+}
+
+/// Makes the output folder and sees that it can be written, before anything is run. Results of an
+/// earlier comparison are removed: if this one is killed, they would pass for its own.
 pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
     let attempt = fs::create_dir_all(out).and_then(|()| {
-        let probe = out.join(".lasthop-writable");
-        fs::write(&probe, b"")?;
-        fs::remove_file(&probe)
+        for file in [".lasthop-writable", SUMMARY, REPORT] {
+            fs::write(out.join(file), b"")?;
+            fs::remove_file(out.join(file))?;
+        }
+        Ok(())
     });
     attempt.map_err(|error| {
         Error::Usage(format!("--out {}: cannot write there: {error}", out.display()))
     })
 }
 
+/// The document of the whole comparison.
+const SUMMARY: &str = "summary.json";
+/// The page.
+pub(crate) const REPORT: &str = "report.html";
+
 pub(crate) fn write_summary(out: &Path, document: &Document<'_>) -> Result<(), Error> {
-    write_json(&out.join("summary.json"), document)
+    write_json(&out.join(SUMMARY), document)
 }
 
-/// A folder for each run of the rows.
+/// A folder for each run of the simulator's rows.
 pub(crate) fn write_runs(
     out: &Path,
     scenario: &Scenario,
@@ -70,7 +254,17 @@ pub(crate) fn write_runs(
     for row in rows {
         let Some(case) = cases.iter().find(|case| is_row_of(case, row)) else { continue };
         for sample in &row.samples {
-            write_run(out, scenario, case, row, sample, trace)?;
+            let folder = RunFolder::make(out, World::Sim, (scenario, case, sample.seed))?;
+            let trace_hash = match trace {
+                Trace::None => None,
+                Trace::Text => {
+                    // Once more, which gives the same records.
+                    let plan = Plan::new(scenario, case).map_err(Error::usage)?;
+                    let run = |recorder: Recorder<'_>| sim::run(&plan, sample.seed, recorder);
+                    Some(folder.traced(run)?.1)
+                }
+            };
+            folder.ended(sample, trace_hash, None)?;
         }
     }
     Ok(())
@@ -86,78 +280,18 @@ fn is_row_of(case: &Case, row: &Row) -> bool {
         && row.outage == case.outage.to_string()
 }
 
-fn write_run(
-    out: &Path,
-    scenario: &Scenario,
-    case: &Case,
-    row: &Row,
-    sample: &Sample,
-    trace: Trace,
-) -> Result<(), Error> {
-    let dir = out.join(name(scenario, case, sample.seed));
-    fs::create_dir_all(&dir).map_err(|error| unwritable(&dir, &error))?;
-    let trace_hash = match trace {
-        Trace::None => None,
-        Trace::Text => Some(write_trace(&dir, scenario, case, sample.seed)?),
-    };
-    let manifest = Manifest {
-        program: "lasthop",
-        version: VERSION,
-        commit: env!("LASTHOP_COMMIT"),
-        command: repeat(scenario, case, sample.seed),
-        scenario,
-        scheme: &row.scheme,
-        tcp: row.tcp,
-        sack: row.sack,
-        direction: row.direction,
-        ber: &row.ber,
-        loss: &row.loss,
-        outage: &row.outage,
-        seed: sample.seed,
-        seconds: sample.seconds,
-        goodput_bps: sample.goodput_bps(),
-        finished: sample.finished,
-        checks: study::row::Checks(sample.failures.clone()),
-        trace_hash,
-    };
-    write_json(&dir.join("manifest.json"), &manifest)
-}
-
-/// Runs the case once more, which gives the same records, and writes them.
-fn write_trace(dir: &Path, scenario: &Scenario, case: &Case, seed: u64) -> Result<String, Error> {
-    let plan = Plan::new(scenario, case).map_err(Error::usage)?;
-    let path = dir.join("trace.txt");
-    let file = fs::File::create(&path).map_err(|error| unwritable(&path, &error))?;
-    let mut file = std::io::BufWriter::new(file);
-    let mut failed = writeln!(
-        file,
-        "# {}\n# seed {seed}, version {VERSION}, commit {}\n{}",
-        repeat(scenario, case, seed),
-        env!("LASTHOP_COMMIT"),
-        trace::text::COLUMNS
-    )
-    .err();
-    let mut hash = trace::hash::TraceHash::default();
-    let lines = trace::text::Lines::new(|line: &str| {
-        if failed.is_none() {
-            failed = writeln!(file, "{line}").err();
-        }
-    });
-    sim::run(&plan, seed, (lines, &mut hash));
-    match failed.or_else(|| file.flush().err()) {
-        Some(error) => Err(unwritable(&path, &error)),
-        None => Ok(format!("{:016x}", hash.value())),
-    }
-}
-
 /// The command that repeats one run.
-fn repeat(scenario: &Scenario, case: &Case, seed: u64) -> String {
+fn repeat(world: World, scenario: &Scenario, case: &Case, seed: u64) -> String {
+    let command = match world {
+        World::Sim => "run --trace",
+        World::Lab => "lab --no-prediction --trace",
+    };
     let amount = match scenario.amount {
         node::scenario::Amount::Size(size) => format!("--size {size}"),
         node::scenario::Amount::Duration(duration) => format!("--duration {duration}"),
     };
     format!(
-        "lasthop run --trace --radio {} --rate {} --delay {} --queue {} --wired-rate {} \
+        "lasthop {command} --radio {} --rate {} --delay {} --queue {} --wired-rate {} \
          --wired-delay {} --hosts {} --mss {} --window {} --traffic {} {amount} --tcp {} \
          --sack {} --direction {} --ber {} --loss {} --outage {} --schemes {} --seed {seed} \
          --seeds 1",
@@ -182,12 +316,15 @@ fn repeat(scenario: &Scenario, case: &Case, seed: u64) -> String {
 }
 
 /// The name of a run's folder: scheme, sender, seed, and a hash of all the rest.
-fn name(scenario: &Scenario, case: &Case, seed: u64) -> String {
-    let hash =
-        repeat(scenario, case, seed).bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-        });
-    format!("run-{}-{}-{seed}-{hash:016x}", case.scheme, case.sender)
+fn name(command: &str, world: World, case: &Case, seed: u64) -> String {
+    let hash = command.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    });
+    let kind = match world {
+        World::Sim => "run",
+        World::Lab => "lab",
+    };
+    format!("{kind}-{}-{}-{seed}-{hash:016x}", case.scheme, case.sender)
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {

@@ -19,8 +19,10 @@ fn main() -> io::Result<()> {
     let segments = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(4000);
     let timelines = SCHEMES.map(|scheme| invented(scheme, segments));
     let panels = SCHEMES.iter().zip(&timelines);
-    let panels =
-        panels.map(|(scheme, timeline)| Panel { scheme: scheme.name.to_owned(), timeline });
+    let panels = panels.map(|(scheme, timeline)| {
+        let (scheme, name) = (scheme.name.to_owned(), scheme.name.to_owned());
+        Panel { scheme, name, timeline }
+    });
     let page = Page {
         title: "Sample: four schemes over a last hop that flickers".to_owned(),
         command: "cargo run -p lasthop-report --example sample_page".to_owned(),
@@ -114,6 +116,7 @@ fn table() -> Table {
             let failed = index == 1 && place == 6;
             rows.push(Row {
                 group: place as u32,
+                class: 0,
                 cells: vec![
                     Cell::text(ERROR_RATES[place]),
                     Cell::text(scheme.name),
@@ -162,6 +165,7 @@ fn goodput() -> Lines {
             scale: Scale::Categories(ERROR_RATES.map(str::to_owned).to_vec()),
         },
         y: axis("goodput", "Mbit/s", Scale::Linear),
+        interval: "95 % interval".to_owned(),
         series,
     }
 }
@@ -184,6 +188,7 @@ fn stalls() -> Lines {
         title: "Stall after an outage against its length".to_owned(),
         x: axis("length of the outage", "s", Scale::Log),
         y: axis("stall, p95", "s", Scale::Log),
+        interval: "95 % interval".to_owned(),
         series: series.collect(),
     }
 }

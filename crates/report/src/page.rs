@@ -68,6 +68,8 @@ pub struct Lines {
     pub x: Axis,
     /// The value.
     pub y: Axis,
+    /// What the intervals around points are: "95 % interval".
+    pub interval: String,
     /// The series, in the order of the legend.
     pub series: Vec<Series>,
 }
@@ -126,7 +128,7 @@ pub struct Point {
     pub x: f64,
     /// Value.
     pub y: f64,
-    /// The 95 % interval, lower and upper end, if it is known.
+    /// The interval around it ([`Lines::interval`]), lower and upper end, if it is known.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -136,15 +138,17 @@ pub struct Point {
 pub struct TimeSequence<'a> {
     /// Title.
     pub title: String,
-    /// One for each scheme, met by the same channel.
+    /// Met by the same channel, one for each scheme, or for each scheme in each world.
     pub panels: Vec<Panel<'a>>,
 }
 
 /// What one scheme did.
 #[derive(Clone, Debug)]
 pub struct Panel<'a> {
-    /// The scheme; its name heads the panel.
+    /// The scheme; it decides the colour.
     pub scheme: String,
+    /// Heads the panel: the scheme, and what else tells panels of one scheme apart.
+    pub name: String,
     /// What happened.
     pub timeline: &'a Timeline,
 }

@@ -33,8 +33,17 @@ struct Index<'a> {
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum Plot<'a> {
-    Lines { title: &'a str, x: AxisIndex<'a>, y: AxisIndex<'a>, series: Vec<SeriesIndex<'a>> },
-    TimeSequence { title: &'a str, panels: Vec<PanelIndex<'a>> },
+    Lines {
+        title: &'a str,
+        x: AxisIndex<'a>,
+        y: AxisIndex<'a>,
+        interval: &'a str,
+        series: Vec<SeriesIndex<'a>>,
+    },
+    TimeSequence {
+        title: &'a str,
+        panels: Vec<PanelIndex<'a>>,
+    },
 }
 
 #[derive(Serialize)]
@@ -117,7 +126,8 @@ fn of_lines<'a>(lines: &'a Lines, schemes: &mut Vec<&'a str>, blobs: &mut Blobs)
         }
     });
     let series = series.collect();
-    Plot::Lines { title: &lines.title, x: of_axis(&lines.x), y: of_axis(&lines.y), series }
+    let (x, y) = (of_axis(&lines.x), of_axis(&lines.y));
+    Plot::Lines { title: &lines.title, x, y, interval: &lines.interval, series }
 }
 
 fn end(point: &page::Point, which: impl Fn((f64, f64)) -> f64) -> f64 {
@@ -140,7 +150,7 @@ fn of_graph<'a>(
 ) -> Plot<'a> {
     let panels = graph.panels.iter().map(|panel| {
         let scheme = number(schemes, &panel.scheme);
-        of_timeline(&panel.scheme, scheme, panel.timeline, blobs)
+        of_timeline(&panel.name, scheme, panel.timeline, blobs)
     });
     Plot::TimeSequence { title: &graph.title, panels: panels.collect() }
 }

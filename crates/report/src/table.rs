@@ -47,9 +47,12 @@ pub enum Kind {
 /// One row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// Neighbours with the same number are compared with each other: rows of the same channel and
-    /// sender, say. A gap parts the groups.
+    /// Neighbours with the same number stand together: rows of the same channel and sender, say. A
+    /// gap parts the groups.
     pub group: u32,
+    /// Within a group, rows of the same class are compared with each other: a prediction with
+    /// predictions, a measurement with measurements.
+    pub class: u32,
     /// One cell for each column.
     pub cells: Vec<Cell>,
 }
@@ -153,16 +156,17 @@ impl Table {
         text
     }
 
-    /// How each cell is shown, row by row: what the cell says itself, or best of its group. All
-    /// cells that read like the best one are best; where all of a group read alike, none is.
+    /// How each cell is shown, row by row: what the cell says itself, or best of its group and
+    /// class. All cells that read like the best one are best; where all read alike, none is.
     pub fn emphasis(&self) -> Vec<Vec<Emphasis>> {
         let shown = |row: &Row| row.cells.iter().map(|cell| cell.emphasis).collect();
         let mut emphasis: Vec<Vec<Emphasis>> = self.rows.iter().map(shown).collect();
         let mut start = 0;
         for group in self.rows.chunk_by(|a, b| a.group == b.group) {
             for (column, best) in self.columns.iter().enumerate().filter_map(better) {
-                let Some(best) = best_text(group, column, best) else { continue };
                 for (row, shown) in group.iter().zip(&mut emphasis[start..]) {
+                    let rivals = group.iter().filter(|rival| rival.class == row.class);
+                    let Some(best) = best_text(rivals, column, best) else { continue };
                     let cell = &row.cells.get(column);
                     if cell.is_some_and(|cell| cell.text == best && cell.value.is_some())
                         && shown[column] == Emphasis::None
@@ -278,9 +282,13 @@ fn better((index, column): (usize, &Column)) -> Option<(usize, Better)> {
     }
 }
 
-/// How the best value of a column reads in a group; `None` if there is nothing to choose from.
-fn best_text(group: &[Row], column: usize, better: Better) -> Option<&str> {
-    let cells = group.iter().filter_map(|row| row.cells.get(column));
+/// How the best value of a column reads among rivals; `None` if there is nothing to choose from.
+fn best_text<'a>(
+    rivals: impl Iterator<Item = &'a Row>,
+    column: usize,
+    better: Better,
+) -> Option<&'a str> {
+    let cells = rivals.filter_map(|row| row.cells.get(column));
     let mut valued = cells.filter_map(|cell| Some((cell.value?, cell.text.as_str())));
     let first = valued.next()?;
     let (mut best, mut alike) = (first, true);

@@ -37,7 +37,8 @@ fn timeline() -> Timeline {
 }
 
 fn graph(timeline: &Timeline) -> Section<'_> {
-    let panels = vec![Panel { scheme: HOSTILE.to_owned(), timeline }];
+    let (scheme, name) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+    let panels = vec![Panel { scheme, name, timeline }];
     Section::TimeSequence(TimeSequence { title: HOSTILE.to_owned(), panels })
 }
 
@@ -53,6 +54,7 @@ fn lines(points: Vec<Point>) -> Section<'static> {
         title: HOSTILE.to_owned(),
         x: axis(Scale::Categories(vec![HOSTILE.to_owned()])),
         y: axis(Scale::Linear),
+        interval: HOSTILE.to_owned(),
         series: vec![
             series("ceiling", SeriesKind::Reference),
             series(HOSTILE, SeriesKind::Measured),
@@ -73,8 +75,8 @@ fn everything(timeline: &Timeline) -> Vec<Section<'_>> {
             Column::value("goodput", HOSTILE, Kind::HighestIsBest),
         ],
         rows: vec![
-            Row { group: 0, cells: vec![Cell::text(HOSTILE), Cell::number(1.5, "1.5")] },
-            Row { group: 0, cells: vec![Cell::text("snoop"), Cell::number(1.9, "1.9")] },
+            Row { group: 0, class: 0, cells: vec![Cell::text(HOSTILE), Cell::number(1.5, "1.5")] },
+            Row { group: 0, class: 0, cells: vec![Cell::text("snoop"), Cell::number(1.9, "1.9")] },
         ],
     };
     let point = Point { x: 0.0, y: 1.0, interval: None };
@@ -124,8 +126,11 @@ fn hostile_text_stays_text() {
 fn a_scheme_has_one_number_on_the_whole_page_and_a_reference_has_none() {
     let timeline = timeline();
     let mut sections = everything(&timeline);
-    let other = Panel { scheme: "snoop".to_owned(), timeline: &timeline };
-    let own = Panel { scheme: HOSTILE.to_owned(), timeline: &timeline };
+    let panel = |scheme: &str, name: &str| {
+        let (scheme, name) = (scheme.to_owned(), name.to_owned());
+        Panel { scheme, name, timeline: &timeline }
+    };
+    let (other, own) = (panel("snoop", "snoop, lab"), panel(HOSTILE, "predicted"));
     let panels = vec![other, own];
     sections.push(Section::TimeSequence(TimeSequence { title: String::new(), panels }));
     let index = index(&written(sections));
@@ -135,6 +140,8 @@ fn a_scheme_has_one_number_on_the_whole_page_and_a_reference_has_none() {
     assert_eq!(index["plots"][1]["panels"][0]["scheme"], 0);
     assert_eq!(index["plots"][2]["panels"][0]["scheme"], 1);
     assert_eq!(index["plots"][2]["panels"][1]["scheme"], 0);
+    assert_eq!(index["plots"][2]["panels"][0]["name"], "snoop, lab");
+    assert_eq!(index["plots"][2]["panels"][1]["name"], "predicted");
 }
 
 #[test]

@@ -6,6 +6,7 @@ fn table() -> Table {
     let row =
         |group, rate: &str, scheme: &str, goodput: f64, stall: Option<f64>, probes: f64| Row {
             group,
+            class: 0,
             cells: vec![
                 Cell::text(rate),
                 Cell::text(scheme),
@@ -102,6 +103,21 @@ fn best_is_best_of_its_group_among_those_that_differ_as_shown() {
         .collect();
     // Goodput of the first group reads alike; two stalls share the lowest; probes are not compared.
     assert_eq!(best, [(3, 3), (4, 2), (4, 3)]);
+}
+
+#[test]
+fn best_is_best_of_its_class_wherever_its_rivals_stand() {
+    let mut table = table();
+    // Predictions behind the measurements they belong to: the best of all is one of them.
+    let predicted = |mut row: Row, goodput: f64| {
+        row.class = 1;
+        row.cells[2] = Cell::number(goodput, format!("{goodput:.3}"));
+        row
+    };
+    let [plain, snoop] = [&table.rows[2], &table.rows[4]].map(Clone::clone);
+    table.rows = vec![plain.clone(), predicted(plain, 2.5), snoop.clone(), predicted(snoop, 2.0)];
+    let goodputs: Vec<Emphasis> = table.emphasis().iter().map(|row| row[2]).collect();
+    assert_eq!(goodputs, [Emphasis::None, Emphasis::Best, Emphasis::Best, Emphasis::None]);
 }
 
 #[test]

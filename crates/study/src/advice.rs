@@ -1,6 +1,6 @@
 //! One sentence of advice with its reason, from the rows of a comparison.
 
-use crate::row::{Row, Sample};
+use crate::row::{Row, Sample, World};
 use crate::statistics::Mean;
 
 /// A gain in goodput below this is not worth a box in the path.
@@ -12,7 +12,7 @@ const STALL_WORTH_IT: f64 = 1.5;
 #[derive(Clone, Debug, PartialEq)]
 struct Gain<'a> {
     scheme: &'a str,
-    /// Geometric mean over the cases of the ratio of mean goodputs.
+    /// Geometric mean over the cases of the ratio of goodputs ([`Row::typical_goodput_bps`]).
     goodput: f64,
     /// The smallest and the largest of these ratios.
     range: (f64, f64),
@@ -24,15 +24,19 @@ struct Gain<'a> {
     stall: Option<f64>,
 }
 
-/// The advice.
+/// The advice. Where real kernels were measured, they alone are judged: a prediction beside them
+/// neither makes nor breaks it.
 pub fn advice(rows: &[Row]) -> String {
+    let measured = rows.iter().any(|row| row.world == World::Lab);
+    let world = if measured { World::Lab } else { World::Sim };
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.world == world).collect();
     let mut names: Vec<&str> = Vec::new();
-    for row in rows {
+    for row in &rows {
         if !names.contains(&row.scheme.as_str()) && row.scheme != "plain" {
             names.push(&row.scheme);
         }
     }
-    let gains: Vec<Gain<'_>> = names.iter().filter_map(|name| gain(rows, name)).collect();
+    let gains: Vec<Gain<'_>> = names.iter().filter_map(|name| gain(&rows, name)).collect();
     let score = |gain: &Gain<'_>| gain.goodput * gain.stall.unwrap_or(1.0).sqrt();
     let best = gains.iter().max_by(|a, b| score(a).total_cmp(&score(b)));
     let Some(best) = best else {
@@ -44,7 +48,8 @@ pub fn advice(rows: &[Row]) -> String {
             "Leave the path as it is: the best scheme, {}, changes the goodput of plain TCP by \
              {:+.1} % on average.",
             best.scheme,
-            (best.goodput - 1.0) * 100.0
+            // What rounds to nothing has no sign.
+            ((best.goodput - 1.0) * 1000.0).round() / 10.0 + 0.0
         );
     }
     sentence(best, stall_helps)
@@ -68,7 +73,7 @@ fn sentence(best: &Gain<'_>, stall_helps: bool) -> String {
     format!("Use {}: {reason}; {caution}.", best.scheme)
 }
 
-fn gain<'a>(rows: &[Row], scheme: &'a str) -> Option<Gain<'a>> {
+fn gain<'a>(rows: &[&Row], scheme: &'a str) -> Option<Gain<'a>> {
     let mut gain = Gain {
         scheme,
         goodput: 0.0,
@@ -79,11 +84,12 @@ fn gain<'a>(rows: &[Row], scheme: &'a str) -> Option<Gain<'a>> {
     };
     let mut product = 1.0;
     for plain in rows.iter().filter(|row| row.scheme == "plain") {
-        let same = |row: &&Row| row.scheme == scheme && is_same_case(row, plain);
+        let same = |row: &&&Row| row.scheme == scheme && is_same_case(row, plain);
         let Some(row) = rows.iter().find(same) else { continue };
-        let (Some(with), Some(without)) = (row.goodput_bps, plain.goodput_bps) else { continue };
+        let goodputs = (row.typical_goodput_bps(), plain.typical_goodput_bps());
+        let (Some(with), Some(without)) = goodputs else { continue };
         // A transfer that never gets a byte through would make the ratio infinite.
-        let ratio = with.mean / without.mean.max(1.0);
+        let ratio = with / without.max(1.0);
         product *= ratio;
         gain.cases += 1;
         gain.range = (gain.range.0.min(ratio), gain.range.1.max(ratio));
@@ -105,7 +111,6 @@ fn is_same_case(row: &Row, plain: &Row) -> bool {
         && row.ber == plain.ber
         && row.loss == plain.loss
         && row.outage == plain.outage
-        && row.world == plain.world
 }
 
 /// True if the paired differences of goodput are below zero by more than their 95 % interval.

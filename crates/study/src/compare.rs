@@ -2,7 +2,8 @@
 
 use crate::row::{Row, Sample, World};
 use core::sync::atomic::{AtomicBool, Ordering};
-use node::plan::NotSimulated;
+use node::host::Application;
+use node::plan::{NotSimulated, Transfer};
 use node::{Case, Plan, Scenario};
 use rayon::prelude::*;
 use sim::Outcome;
@@ -90,6 +91,16 @@ pub fn compare(
 fn sample(plan: &Plan, seed: u64) -> Sample {
     let Outcome { ended_at, finished, measures, failures, .. } =
         sim::run(plan, seed, trace::Nothing);
+    let is_sized = |transfer: &Transfer| matches!(transfer.application, Application::Bulk { .. });
+    let finished = finished || !plan.transfers.iter().any(is_sized);
     let failures = failures.iter().map(ToString::to_string).collect();
-    Sample { seed, seconds: ended_at.as_secs_f64(), finished, measures, failures }
+    Sample {
+        seed,
+        seconds: ended_at.as_secs_f64(),
+        finished,
+        measures,
+        failures,
+        radio_late: None,
+        radio_mishaps: 0,
+    }
 }

@@ -11,4 +11,4 @@ pub mod statistics;
 
 pub use advice::advice;
 pub use compare::{Comparison, Stop, compare};
-pub use row::{Row, Sample, World};
+pub use row::{Lateness, Row, Sample, World};

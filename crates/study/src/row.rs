@@ -29,6 +29,25 @@ pub struct Sample {
     pub measures: Measures,
     /// What was wrong; nothing in a correct program.
     pub failures: Vec<String>,
+    /// How late the emulated radio was; the simulator's is never late.
+    pub radio_late: Option<Lateness>,
+    /// Frames that the emulated radio lost by no hop's decision: with any, the run is not what was
+    /// asked for.
+    pub radio_mishaps: u64,
+}
+
+/// The time between the instant at which a frame was due and that at which the lab's radio sent it,
+/// seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Lateness {
+    /// Half of the frames were no later.
+    pub p50: f64,
+    /// 99 of 100 were no later.
+    pub p99: f64,
+    /// The latest.
+    pub max: f64,
+    /// False if the radio's thread was scheduled as any other.
+    pub real_time: bool,
 }
 
 /// One case, summarised over its runs. Counts are means per run.
@@ -56,7 +75,9 @@ pub struct Row {
     pub seeds: usize,
     /// Goodput of all transfers together, bit/s.
     pub goodput_bps: Option<Mean>,
-    /// Mean goodput over the most that the last hop could deliver.
+    /// The most that the last hop could deliver, bit/s.
+    pub ceiling_bps: f64,
+    /// Mean goodput over that.
     pub ceiling_share: Option<f64>,
     /// The longest stall of each run, seconds.
     pub stall_s: Option<Quantiles>,
@@ -74,6 +95,8 @@ pub struct Row {
     pub retransmissions_local: f64,
     /// Probes of the base station.
     pub probes: f64,
+    /// Bytes of those probes over all bytes on the air of the last hop.
+    pub probe_air_share: Option<f64>,
     /// Retransmission timeouts of the senders.
     pub timeouts: f64,
     /// Duplicate ACKs that reached the senders.
@@ -82,6 +105,10 @@ pub struct Row {
     pub air_bytes_per_byte: Option<f64>,
     /// Most bytes in the base station's caches in any run.
     pub base_station_bytes_max: u64,
+    /// How late the lab's radio was, each value that of the run in which it was worst.
+    pub radio_late_s: Option<Lateness>,
+    /// Frames that the lab's radio lost by no hop's decision, in all runs.
+    pub radio_mishaps: u64,
     /// Runs given up before everything was delivered.
     pub unfinished: usize,
     /// `"passed"`, or what failed.
@@ -115,6 +142,13 @@ impl Sample {
         if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
     }
 
+    /// Bytes on the air of the last hop, both ways, per byte delivered; not finite if none was.
+    pub fn air_bytes_per_byte(&self) -> f64 {
+        let transfers = self.measures.transfers.iter();
+        let delivered: u64 = transfers.map(|transfer| transfer.delivered_bytes).sum();
+        self.measures.air_bytes as f64 / delivered as f64
+    }
+
     /// The longest stall of any transfer, seconds.
     pub fn stall_s(&self) -> f64 {
         let stalls = self.measures.transfers.iter().map(|transfer| transfer.stall);
@@ -146,6 +180,7 @@ impl Row {
         let latencies: Vec<f64> = flows().flat_map(|one| &one.latencies).map(seconds).collect();
         let delivered: u64 = flows().map(|one| one.delivered_bytes).sum();
         let air: u64 = samples.iter().map(|sample| sample.measures.air_bytes).sum();
+        let probes: u64 = samples.iter().map(|sample| sample.measures.probe_bytes).sum();
         let goodput_bps = Mean::of(&over(Sample::goodput_bps));
         let ceiling_bps = plan.ceiling_bps(case) * plan.ways() as f64;
         Row {
@@ -159,6 +194,7 @@ impl Row {
             outage_s: outage_s(case.outage),
             world,
             seeds: samples.len(),
+            ceiling_bps,
             ceiling_share: goodput_bps.map(|goodput| goodput.mean / ceiling_bps),
             goodput_bps,
             stall_s: Quantiles::of(&over(Sample::stall_s)),
@@ -169,6 +205,7 @@ impl Row {
             retransmissions_end_to_end: per_run(|one| one.retransmissions_end_to_end),
             retransmissions_local: per_run(|one| one.retransmissions_local),
             probes: per_run(|one| one.probes),
+            probe_air_share: (air > 0).then(|| probes as f64 / air as f64),
             timeouts: per_run(|one| one.timeouts),
             dupacks: per_run(|one| one.dupacks),
             air_bytes_per_byte: (delivered > 0).then(|| air as f64 / delivered as f64),
@@ -177,15 +214,37 @@ impl Row {
                 .map(|sample| sample.measures.base_station_bytes_max)
                 .max()
                 .unwrap_or(0),
+            radio_late_s: samples.iter().filter_map(|sample| sample.radio_late).reduce(worst),
+            radio_mishaps: samples.iter().map(|sample| sample.radio_mishaps).sum(),
             unfinished: samples.iter().filter(|sample| !sample.finished).count(),
             checks: Checks(samples.iter().flat_map(failures).collect()),
             samples,
         }
     }
 
+    /// The goodput that stands for the runs, bit/s: the mean in the simulator, whose intervals are
+    /// narrowed by more seeds; the median in the lab, where one run disturbed by the machine must
+    /// not move the result.
+    pub fn typical_goodput_bps(&self) -> Option<f64> {
+        self.goodput_bps.map(|goodput| match self.world {
+            World::Sim => goodput.mean,
+            World::Lab => goodput.p50,
+        })
+    }
+
     /// True if every invariant held in every run.
     pub fn passed(&self) -> bool {
         self.checks.0.is_empty()
+    }
+}
+
+/// The worse of two runs in each respect.
+fn worst(a: Lateness, b: Lateness) -> Lateness {
+    Lateness {
+        p50: a.p50.max(b.p50),
+        p99: a.p99.max(b.p99),
+        max: a.max.max(b.max),
+        real_time: a.real_time && b.real_time,
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The mean of a sample.
+/// The mean of a sample, its median beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mean {
     /// Arithmetic mean.
@@ -14,6 +14,8 @@ pub struct Mean {
     pub min: f64,
     /// The largest value.
     pub max: f64,
+    /// Median.
+    pub p50: f64,
 }
 
 /// Quantiles of a sample.
@@ -30,9 +32,7 @@ pub struct Quantiles {
 impl Mean {
     /// The mean of these values; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Mean> {
-        if values.is_empty() {
-            return None;
-        }
+        let Quantiles { p50, max, .. } = Quantiles::of(values)?;
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
@@ -41,8 +41,7 @@ impl Mean {
             student_975(n - 1.0) * deviation / n.sqrt()
         });
         let min = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Some(Mean { mean, ci95, min, max })
+        Some(Mean { mean, ci95, min, max, p50 })
     }
 }
 
@@ -80,9 +79,10 @@ mod tests {
         // t(0.975, 9) = 2.262157; the sample 1..=10 has mean 5.5 and deviation 3.027650.
         let values: Vec<f64> = (1..=10).map(f64::from).collect();
         let mean = Mean::of(&values).expect("a sample");
-        assert_eq!((mean.mean, mean.min, mean.max), (5.5, 1.0, 10.0));
+        assert_eq!((mean.mean, mean.min, mean.max, mean.p50), (5.5, 1.0, 10.0, 5.5));
         let expected = 2.262_157 * 3.027_650 / 10_f64.sqrt();
         assert!((mean.ci95.expect("ten values") - expected).abs() < 1e-4);
+        assert_eq!(Mean::of(&[9.0, 2.0, 1.0]).expect("a sample").p50, 2.0);
         assert_eq!(Mean::of(&[3.0]).expect("a sample").ci95, None);
         assert_eq!(Mean::of(&[]), None);
     }

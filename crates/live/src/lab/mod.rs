@@ -23,7 +23,7 @@ pub mod setup;
 pub mod transfer;
 
 pub use agent::Program;
-pub use network::clean;
+pub use network::{Cleaned, clean};
 pub use run::LabRun;
 pub use setup::{Amount, Direction, Drill, DrillStep, RunSetup, Sender};
 

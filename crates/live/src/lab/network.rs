@@ -176,27 +176,54 @@ impl Drop for Network {
     }
 }
 
-/// Removes what killed runs left: namespaces of the lab whose process is gone. Returns their names.
+/// What [`clean`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Namespaces that are gone now.
+    pub removed: Vec<String>,
+    /// Namespaces of the lab that are in use: their names, and by which process.
+    pub kept: Vec<(String, String)>,
+}
+
+/// Removes what killed runs left: namespaces of the lab whose process is gone and in which none
+/// runs.
 ///
 /// # Errors
 /// If one of them cannot be removed.
-pub fn clean() -> Result<Vec<String>> {
-    let mut removed = Vec::new();
-    let Ok(entries) = fs::read_dir(namespace::DIRECTORY) else { return Ok(removed) };
+pub fn clean() -> Result<Cleaned> {
+    let mut cleaned = Cleaned::default();
+    let Ok(entries) = fs::read_dir(namespace::DIRECTORY) else { return Ok(cleaned) };
+    let mut names = Vec::new();
     for entry in entries {
-        let name = entry.context("list the network namespaces")?.file_name();
-        let Some(name) = name.to_str() else { continue };
+        names.extend(entry.context("list the network namespaces")?.file_name().into_string());
+    }
+    names.sort();
+    for name in names {
         let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
         let Some(process) = process.and_then(|process| process.parse::<u32>().ok()) else {
             continue;
         };
-        if !Path::new(&format!("/proc/{process}")).exists() {
-            remove(name)?;
-            removed.push(name.to_owned());
+        if let Some(why) = in_use(&name, process) {
+            cleaned.kept.push((name, why));
+        } else {
+            remove(&name)?;
+            cleaned.removed.push(name);
         }
     }
-    removed.sort();
-    Ok(removed)
+    Ok(cleaned)
+}
+
+/// Who uses a namespace that a process has made: itself, or what it left running there.
+fn in_use(name: &str, process: u32) -> Option<String> {
+    let shown = |process: u32| {
+        let command = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+        format!("process {process} ({}) runs", command.trim())
+    };
+    if Path::new(&format!("/proc/{process}")).exists() {
+        return Some(shown(process));
+    }
+    let inside = namespace::processes(name).ok()?;
+    inside.first().map(|process| format!("{} in it", shown(*process)))
 }
 
 /// Sets a setting of a namespace, by its path below `/proc/sys`; returns what it was.

@@ -119,7 +119,11 @@ impl Lab {
             anyhow::Ok((ending?, passed))
         })?;
         let report = radio.finish()?;
-        let daemon = agent.as_ref().map(Agent::statistics).transpose()?;
+        let daemon = match agent.as_ref().map(Agent::statistics).transpose() {
+            // A daemon that has ended says no more; that it has is the failure.
+            Err(_) if ending.failure.is_some() => None,
+            statistics => statistics?,
+        };
         drop(agent);
         let streams = streams(&plans, &listeners)?;
         let finished = (ending, passed, report, daemon);

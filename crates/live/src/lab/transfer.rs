@@ -79,17 +79,24 @@ pub fn send(
                 sent += count as u64;
             }
             Err(error) if is_wait(error.kind()) => {}
+            // A receiver that is told to stop closes the connection.
+            Err(_) if stop.load(Ordering::Relaxed) => break,
             Err(error) => return Err(error).context("send"),
         }
     }
     if !stop.load(Ordering::Relaxed) {
-        socket.shutdown(Shutdown::Write).context("end the stream")?;
+        let ended = socket.shutdown(Shutdown::Write);
+        // It may have been told to stop at this moment.
+        if !stop.load(Ordering::Relaxed) {
+            ended.context("end the stream")?;
+        }
     }
     // The receiver says by closing that it has everything.
     while !stop.load(Ordering::Relaxed) {
         match socket.read(&mut [0]) {
             Ok(_) => break,
             Err(error) if is_wait(error.kind()) => {}
+            Err(_) if stop.load(Ordering::Relaxed) => break,
             Err(error) => return Err(error).context("wait for the receiver"),
         }
     }

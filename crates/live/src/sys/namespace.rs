@@ -6,6 +6,7 @@ use rustix::fd::AsFd;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::CStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 /// Where iproute2 keeps the names of network namespaces.
 pub const DIRECTORY: &str = "/run/netns";
@@ -39,6 +40,29 @@ pub fn within<T: Send>(name: &str, work: impl FnOnce() -> Result<T> + Send) -> R
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
+}
+
+/// The processes with a thread in a named network namespace.
+///
+/// # Errors
+/// If there is no such namespace.
+pub fn processes(name: &str) -> Result<Vec<u32>> {
+    let attempt = || format!("look at the network namespace {name}");
+    let wanted = fs::metadata(format!("{DIRECTORY}/{name}")).with_context(attempt)?;
+    let is_here = |thread: &fs::DirEntry| {
+        let own = fs::metadata(thread.path().join("ns/net"));
+        own.is_ok_and(|own| (own.dev(), own.ino()) == (wanted.dev(), wanted.ino()))
+    };
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").context("list the processes")?.flatten() {
+        let Ok(process) = entry.file_name().to_string_lossy().parse() else { continue };
+        // It may end while it is looked at.
+        let Ok(threads) = fs::read_dir(entry.path().join("task")) else { continue };
+        if threads.flatten().any(|thread| is_here(&thread)) {
+            found.push(process);
+        }
+    }
+    Ok(found)
 }
 
 /// Makes the process root of a user namespace of its own, with a network namespace and a `/run` of

@@ -302,7 +302,7 @@ fn a_killed_lab_is_cleaned_up() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     assert_eq!(inside(), 0, "the daemon ends with its input, nft with the daemon");
-    let removed = live::lab::clean().expect("clean");
+    let removed = live::lab::clean().expect("clean").removed;
     assert!(removed.contains(&base), "{removed:?}");
     assert_eq!(namespaces(), before);
 }
@@ -315,7 +315,9 @@ fn leftovers_are_removed() {
     let own = lab();
     assert!(!Path::new("/run/netns").join(name).exists(), "the lab removed it on opening");
     let fixed = &own.network().names().fixed;
-    assert!(!live::lab::clean().expect("clean").contains(fixed), "ours is in use");
+    let cleaned = live::lab::clean().expect("clean");
+    assert!(!cleaned.removed.contains(fixed), "ours is in use");
+    assert!(cleaned.kept.iter().any(|(name, _)| name == fixed), "{cleaned:?}");
     assert!(Path::new("/run/netns").join(fixed).exists());
 }
 

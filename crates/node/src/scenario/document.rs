@@ -100,7 +100,7 @@ pub struct Draft {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Scenario {
-    /// One line for reports.
+    /// One line for reports; absent, it says what the link is like.
     pub title: String,
     /// Preset of the last hop: MAC efficiency, host cost, local ARQ and what follows unless said.
     pub radio: Radio,
@@ -214,8 +214,8 @@ impl Scenario {
             Hosts::Bsd1995 => Size(65_535),
             Hosts::Modern => Size(6 << 20),
         });
-        let scenario = Scenario {
-            title: draft.title.unwrap_or_else(|| format!("{radio} last hop")),
+        let mut scenario = Scenario {
+            title: String::new(),
             radio,
             rate: draft.rate.unwrap_or(preset.rate),
             delay,
@@ -237,6 +237,7 @@ impl Scenario {
             seeds: draft.seeds.unwrap_or(10),
             seed: draft.seed.unwrap_or(1),
         };
+        scenario.title = draft.title.unwrap_or_else(|| super::title::of(&scenario));
         scenario.check()?;
         Ok(scenario)
     }

@@ -9,6 +9,7 @@ pub mod document;
 pub mod names;
 pub mod quantity;
 pub(crate) mod radio;
+mod title;
 
 pub use case::Case;
 pub use channel::{BitErrors, Loss, Outage, Traffic};

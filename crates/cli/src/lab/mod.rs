@@ -1,23 +1,29 @@
 //! `lasthop lab` and `lasthop doctor`.
+//!
+//! Map: here what is asked and what is shown, [`runs`] (all cases with all seeds, a folder each).
 
-use crate::args::LabArgs;
+mod runs;
+
+use crate::args::{LabArgs, LabCommand};
 use crate::compare::{VERSION, print, verdict};
 use crate::error::Error;
 use crate::progress::bar;
-use crate::{options, page, rundir};
-use core::sync::atomic::{AtomicUsize, Ordering};
-use live::lab::{self, Lab, LabRun, Program, RunSetup, Stopped};
+use crate::{options, page, rundir, table};
+use live::lab::{self, Lab, Program, RunSetup, Stopped};
 use live::radio;
 use node::scenario::{Amount, Direction, Hosts, PLAIN_TUNED, Switch, Traffic};
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use study::row::{Document, Row, Sample, World};
+use study::row::{Document, Row};
 use study::{Comparison, Stop};
 
 /// Every case in the lab, the simulator's prediction beside it.
 pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
+    if let Some(LabCommand::Clean) = args.what {
+        return clean();
+    }
     let scenario = options::scenario(&args.link)?;
     let cases = scenario.cases();
     let setups: Vec<RunSetup> =
@@ -37,128 +43,46 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
         let mut lab = Lab::open(0, program).map_err(stopped)?;
         return command(&mut lab, &setups, &args.command);
     }
-    let runs = cases.len() as u64 * u64::from(scenario.seeds);
-    let bar = bar(runs, quiet);
-    let lanes = args.output.jobs.clamp(1, LANES_MAX).min(runs as usize);
-    let measured = measure(&program, &scenario, &cases, (lanes, &bar));
+    let bar = bar(cases.len() as u64 * u64::from(scenario.seeds), quiet);
+    let work = runs::Work {
+        program: &program,
+        scenario: &scenario,
+        cases: &cases,
+        out: &args.output.out,
+        trace: if args.trace { rundir::Trace::Text } else { rundir::Trace::None },
+        bar: &bar,
+    };
+    let measured = work.measure(args.output.jobs);
     bar.finish_and_clear();
-    let comparison = with_predictions(&scenario, &cases, measured?, args)?;
+    let measured = measured?;
+    let comparison = with_predictions(&scenario, &cases, measured.rows, measured.complete, args)?;
     let advice = study::advice(&comparison.rows);
     let document =
         Document { version: VERSION, scenario: &scenario, rows: &comparison.rows, advice: &advice };
     rundir::write_summary(&args.output.out, &document)?;
-    let report = args.output.out.join("report.html");
-    page::write_lab(&report, &scenario, &comparison.rows, &advice)?;
+    let mut remarks = table::radio_remarks(&comparison.rows);
+    remarks.extend(unmodelled(&scenario));
+    let report = args.output.out.join(rundir::REPORT);
+    let shown = page::Lab {
+        timelines: &measured.timelines,
+        predicted: !args.no_prediction,
+        remarks: &remarks,
+    };
+    page::write_lab(&report, &scenario, &comparison.rows, (&advice, &shown))?;
     print(&args.output, &document)?;
     if !args.output.json {
-        println!("{}\n{advice}\n\nReport: {}", unmodelled(&scenario), report.display());
+        let remarks: String = remarks.iter().map(|remark| format!("{remark}\n")).collect();
+        println!("\n{remarks}\n{advice}\n\nReport: {}", report.display());
     }
     verdict(&comparison)
-}
-
-/// What was measured, and whether it is all.
-struct Measured {
-    rows: Vec<Option<Row>>,
-    complete: bool,
-}
-
-/// Labs side by side at most: they share the machine's cores, and what is late is no longer true.
-const LANES_MAX: usize = 16;
-
-/// A run that is done: the number of its case, and what came of it.
-type Done = (usize, Sample);
-
-/// All cases with all seeds, the seeds outermost, so that what changes on the machine meets every
-/// case; `lanes` networks side by side take one run after the other from the common list.
-fn measure(
-    program: &Program,
-    scenario: &Scenario,
-    cases: &[Case],
-    (lanes, bar): (usize, &indicatif::ProgressBar),
-) -> Result<Measured, Error> {
-    let seeds = (0..u64::from(scenario.seeds)).map(|n| scenario.seed + n);
-    let runs: Vec<(u64, usize)> =
-        seeds.flat_map(|seed| (0..cases.len()).map(move |case| (seed, case))).collect();
-    let next = AtomicUsize::new(0);
-    let lane = |lane: u32| -> (Vec<Done>, Result<(), Error>) {
-        let mut done = Vec::new();
-        let ended = run_lane(
-            lane,
-            program,
-            &mut || {
-                let &(seed, case) = runs.get(next.fetch_add(1, Ordering::Relaxed))?;
-                Some((case, seed, setup(scenario, &cases[case], seed)))
-            },
-            &mut |case, seed, ran| {
-                done.push((case, sample(scenario, seed, ran)));
-                bar.inc(1);
-            },
-        );
-        // Whoever is interrupted or cannot go on ends the others, too.
-        if ended.is_err() {
-            next.store(runs.len(), Ordering::Relaxed);
-        }
-        (done, ended)
-    };
-    let ended: Vec<(Vec<Done>, Result<(), Error>)> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..lanes as u32).map(|number| scope.spawn(move || lane(number))).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
-    });
-    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); cases.len()];
-    let mut complete = ended.len() == lanes;
-    for (done, result) in ended {
-        for (case, sample) in done {
-            samples[case].push(sample);
-        }
-        match result {
-            Ok(()) => {}
-            Err(Error::Interrupted) => complete = false,
-            Err(other) => return Err(other),
-        }
-    }
-    let row = |(case, mut samples): (&Case, Vec<Sample>)| {
-        samples.sort_by_key(|sample| sample.seed);
-        let plan = Plan::for_lab(scenario, case);
-        (!samples.is_empty()).then(|| Row::new(case, &plan, World::Lab, samples))
-    };
-    Ok(Measured { rows: cases.iter().zip(samples).map(row).collect(), complete })
-}
-
-/// One network, for one run after the other.
-fn run_lane(
-    lane: u32,
-    program: &Program,
-    next: &mut dyn FnMut() -> Option<(usize, u64, Result<RunSetup, Error>)>,
-    done: &mut dyn FnMut(usize, u64, LabRun),
-) -> Result<(), Error> {
-    let mut lab = Lab::open(lane, program.clone()).map_err(stopped)?;
-    while let Some((case, seed, setup)) = next() {
-        let ran = lab.run_one(&setup?, &mut trace::Nothing).map_err(stopped)?;
-        done(case, seed, ran);
-    }
-    Ok(())
-}
-
-fn sample(scenario: &Scenario, seed: u64, ran: LabRun) -> Sample {
-    let finished = match scenario.amount {
-        Amount::Size(_) => ran.measures.transfers.iter().all(|transfer| transfer.complete),
-        Amount::Duration(_) => true,
-    };
-    Sample {
-        seed,
-        seconds: ran.ended_at.as_secs_f64(),
-        finished,
-        measures: ran.measures,
-        failures: ran.failure.into_iter().collect(),
-    }
 }
 
 /// Puts the simulator's row behind each row of the lab whose sender and scheme have a model.
 fn with_predictions(
     scenario: &Scenario,
     cases: &[Case],
-    measured: Measured,
+    measured: Vec<Option<Row>>,
+    complete: bool,
     args: &LabArgs,
 ) -> Result<Comparison, Error> {
     let has_model = |case: &&Case| Plan::new(scenario, case).is_ok() && !args.no_prediction;
@@ -167,18 +91,18 @@ fn with_predictions(
         study::compare(scenario, &modelled, args.output.jobs, (&Stop::default(), || ()));
     let mut predicted = predicted.map_err(Error::usage)?.rows.into_iter();
     let mut rows = Vec::new();
-    for (case, row) in cases.iter().zip(measured.rows) {
+    for (case, row) in cases.iter().zip(measured) {
         let prediction = if modelled.contains(case) { predicted.next() } else { None };
         if let Some(row) = row {
             rows.push(row);
             rows.extend(prediction);
         }
     }
-    Ok(Comparison { rows, complete: measured.complete })
+    Ok(Comparison { rows, complete })
 }
 
 /// A line for senders and schemes without a model.
-fn unmodelled(scenario: &Scenario) -> String {
+fn unmodelled(scenario: &Scenario) -> Option<String> {
     let mut without: Vec<&str> = Vec::new();
     for sender in scenario.tcp.0.iter().filter(|sender| sender.simulated().is_none()) {
         without.push(sender.name());
@@ -186,14 +110,29 @@ fn unmodelled(scenario: &Scenario) -> String {
     if scenario.schemes.0.iter().any(|scheme| scheme == PLAIN_TUNED) {
         without.push(PLAIN_TUNED);
     }
-    if without.is_empty() {
-        String::new()
-    } else {
-        format!(
-            "\nNo prediction for {}: the simulator has no model of it yet.\n",
-            without.join(", ")
-        )
+    let names = without.join(", ");
+    let why = "the simulator has no model of it yet";
+    (!without.is_empty()).then(|| format!("No prediction for {names}: {why}."))
+}
+
+/// Removes what killed runs left behind, and says what.
+fn clean() -> Result<(), Error> {
+    let cleaned = lab::clean().map_err(stopped)?;
+    for name in &cleaned.removed {
+        println!("removed {name}");
     }
+    for same in cleaned.kept.chunk_by(|(_, why), (_, other)| why == other) {
+        let (name, why) = &same[0];
+        let more = match same.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        println!("kept {name}{more}: {why}");
+    }
+    if cleaned.removed.is_empty() {
+        println!("nothing to remove");
+    }
+    Ok(())
 }
 
 /// Brings the network up as the first case has it and runs somebody else's program.

@@ -1,0 +1,109 @@
+//! A title for scenarios that bring none: what their link is like, in one line.
+
+use super::channel::{BitErrors, Loss, Outage};
+use super::document::Scenario;
+use super::names::Radio;
+use super::quantity::Time;
+use core::fmt::Display;
+
+/// The link: rate, round trip of a small packet on empty queues, and what goes wrong on it.
+pub(crate) fn of(scenario: &Scenario) -> String {
+    let hop = match scenario.radio {
+        Radio::Plain => "Last hop".to_owned(),
+        radio => format!("{radio} last hop"),
+    };
+    let round_trip = Time((scenario.delay.0 + scenario.wired_delay.0) * 2);
+    let mut title = format!("{hop} of {}, round trip {round_trip}", scenario.rate);
+    let rates = &scenario.ber.0;
+    if let (Some(first), Some(last)) = (rates.first(), rates.last())
+        && rates.iter().any(|rate| *rate != BitErrors::None)
+    {
+        title += &format!("; bit errors {first}");
+        if rates.len() > 1 {
+            title += &format!(" to {last}");
+        }
+    }
+    if scenario.loss.0.iter().any(|loss| *loss != Loss::None) {
+        title += &format!("; loses {}", alternatives(&scenario.loss.0, losses));
+    }
+    if scenario.outage.0.iter().any(|outage| *outage != Outage::None) {
+        title += &format!("; away {}", alternatives(&scenario.outage.0, outages));
+    }
+    title
+}
+
+fn alternatives<T: Copy>(values: &[T], text: fn(T) -> String) -> String {
+    values.iter().map(|value| text(*value)).collect::<Vec<_>>().join(" or ")
+}
+
+fn losses(loss: Loss) -> String {
+    match loss {
+        Loss::None => "nothing".to_owned(),
+        Loss::Independent(share) => format!("{share} of packets"),
+        Loss::Burst { mean, length } => format!("{mean} of packets, {length} in a row"),
+        Loss::Fade { good, bad, loss } => {
+            format!("{loss} of packets in fades of {bad} every {good}")
+        }
+    }
+}
+
+fn outages(outage: Outage) -> String {
+    let text = |when: &dyn Display, length: (Time, Time), hold: bool, notified: bool| {
+        let (shortest, longest) = length;
+        let range = if shortest == longest { String::new() } else { format!(" to {longest}") };
+        let hold = if hold { ", packets held" } else { "" };
+        let notified = if notified { ", announced" } else { "" };
+        format!("{shortest}{range} {when}{hold}{notified}")
+    };
+    match outage {
+        Outage::None => "never".to_owned(),
+        Outage::Every { every, length, hold, notified } => {
+            text(&format_args!("every {every}"), length, hold, notified)
+        }
+        Outage::At { at, length, hold, notified } => {
+            text(&format_args!("at {at}"), length, hold, notified)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::parse;
+    use crate::{Draft, Scenario};
+
+    fn title(text: &str) -> String {
+        let draft: Draft = parse("a.toml", text).expect("a scenario");
+        Scenario::complete(draft).expect("it is complete").title
+    }
+
+    #[test]
+    fn a_title_says_rate_round_trip_and_what_goes_wrong() {
+        let link = "rate = \"2Mbit/s\"\ndelay = \"5ms\"\nwired-delay = \"10ms\"\n";
+        let with = |more: &str| title(&format!("{link}{more}"));
+        assert_eq!(with(""), "Last hop of 2Mbit/s, round trip 30ms");
+        assert_eq!(
+            with("ber = [\"none\", \"1/1Mbit\", \"1/64Kbit\"]"),
+            "Last hop of 2Mbit/s, round trip 30ms; bit errors none to 1/64Kbit"
+        );
+        assert_eq!(
+            with("loss = [\"none\", \"burst:mean=1%,length=4\"]"),
+            "Last hop of 2Mbit/s, round trip 30ms; loses nothing or 1% of packets, 4 in a row"
+        );
+        assert_eq!(
+            with("ber = \"1/1Mbit\"\noutage = \"every=15s,length=0.1s..10s,hold,notified\""),
+            "Last hop of 2Mbit/s, round trip 30ms; bit errors 1/1Mbit; \
+             away 100ms to 10s every 15s, packets held, announced"
+        );
+        assert_eq!(
+            with("loss = \"fade:good=2s,bad=50ms,loss=90%\"\noutage = \"at=2s,length=1s\""),
+            "Last hop of 2Mbit/s, round trip 30ms; loses 90% of packets in fades of 50ms every 2s; \
+             away 1s at 2s"
+        );
+    }
+
+    #[test]
+    fn a_preset_is_named_and_a_title_that_is_given_stands() {
+        assert!(title("radio = \"leo\"").starts_with("leo last hop of "));
+        assert_eq!(title("title = \"Mine\""), "Mine");
+    }
+}

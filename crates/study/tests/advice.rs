@@ -1,0 +1,68 @@
+//! The advice judges what was measured; a prediction beside it changes nothing.
+
+use node::scenario::Axis;
+use node::{Case, Draft, Plan, Scenario};
+use sansio::Instant;
+use study::{Row, Sample, World, advice};
+use trace::metrics::{Measures, Transfer};
+
+/// A row whose runs deliver a megabyte in these times.
+fn row(scheme: &str, world: World, seconds: &[f64]) -> Row {
+    let schemes = Some(Axis(vec![scheme.to_owned()]));
+    let scenario = Scenario::complete(Draft { schemes, ..Draft::default() }).expect("complete");
+    let case: &Case = &scenario.cases()[0];
+    let sample = |(seed, seconds): (usize, &f64)| {
+        let transfer = Transfer {
+            delivered_bytes: 1_000_000,
+            last_delivered_at: Instant::from_nanos((seconds * 1e9) as u64),
+            complete: true,
+            ..Transfer::default()
+        };
+        Sample {
+            seed: seed as u64,
+            seconds: *seconds,
+            finished: true,
+            measures: Measures { transfers: vec![transfer], ..Measures::default() },
+            failures: Vec::new(),
+            radio_late: None,
+            radio_mishaps: 0,
+        }
+    };
+    let samples = seconds.iter().enumerate().map(sample).collect();
+    Row::new(case, &Plan::for_lab(&scenario, case), world, samples)
+}
+
+const SLOW: [f64; 3] = [8.0, 8.2, 8.4];
+const FAST: [f64; 3] = [4.0, 4.1, 4.2];
+
+#[test]
+fn a_prediction_beside_a_measurement_neither_makes_nor_breaks_the_advice() {
+    let helps = [row("plain", World::Lab, &SLOW), row("snoop", World::Lab, &FAST)];
+    let alone = advice(&helps);
+    assert!(alone.starts_with("Use snoop: 2.00 x") && !alone.contains("cases)"), "{alone}");
+    let against = [row("plain", World::Sim, &FAST), row("snoop", World::Sim, &SLOW)];
+    let [plain, snoop] = helps;
+    let [no_plain, no_snoop] = against;
+    assert_eq!(advice(&[plain, no_plain, snoop, no_snoop]), alone);
+
+    let does_not = [row("plain", World::Lab, &FAST), row("snoop", World::Lab, &FAST)];
+    let alone = advice(&does_not);
+    assert!(alone.starts_with("Leave the path as it is"), "{alone}");
+    assert!(alone.contains("by +0.0 %"), "{alone}");
+    let hardly = [row("plain", World::Lab, &[4.0]), row("snoop", World::Lab, &[4.0001])];
+    assert!(advice(&hardly).contains("by +0.0 %"), "{}", advice(&hardly));
+    let praise = [row("plain", World::Sim, &SLOW), row("snoop-modern", World::Sim, &FAST)];
+    let all: Vec<Row> = does_not.into_iter().chain(praise).collect();
+    assert_eq!(advice(&all), alone);
+}
+
+#[test]
+fn predictions_alone_are_judged_by_their_means_and_measurements_by_their_medians() {
+    // One of three runs was disturbed: the mean of the goodputs moves, the median does not.
+    let disturbed = [4.0, 4.0, 40.0];
+    for (world, expected) in [(World::Sim, "1.40 x"), (World::Lab, "2.00 x")] {
+        let rows = [row("plain", world, &[8.0, 8.0, 8.0]), row("snoop", world, &disturbed)];
+        let text = advice(&rows);
+        assert!(text.contains(expected), "{world:?}: {text}");
+    }
+}
