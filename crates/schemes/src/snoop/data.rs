@@ -108,7 +108,7 @@ fn on_new(
     if aside::leaves_alone(flow, context, now) {
         return;
     }
-    if !has_room(flow, packet, Room::BelowMark, context) {
+    if !has_room(flow, (packet, range), Room::BelowMark, context) {
         return;
     }
     if flow.timed == Timed::Nothing {
@@ -159,7 +159,7 @@ fn on_uncached(
     flow.timed = Timed::Nothing;
     context.shared.statistics.sender_retransmissions += 1;
     rule(context.sink, flow.key, Some(packet.id), ("SNOOP-DATA-5", "marked", range.0.0.into()));
-    if flow.aside.is_none() && has_room(flow, packet, Room::BelowLimit, context) {
+    if flow.aside.is_none() && has_room(flow, (packet, range), Room::BelowLimit, context) {
         keep(flow, packet, range, Origin::Repeated, (context, now));
     }
 }
@@ -177,7 +177,7 @@ enum Room {
 #[inline]
 fn has_room(
     flow: &Flow,
-    packet: &Packet,
+    (packet, range): (&Packet, (Seq, Seq)),
     room: Room,
     context: &mut Context<'_, impl Sink>,
 ) -> bool {
@@ -188,8 +188,10 @@ fn has_room(
     };
     let of = |limit: u32| u64::from(limit) * percent / 100;
     let segments = flow.cache.len() as u64 + u64::from(packet.segments());
-    let bytes = u64::from(flow.cache.bytes()) + u64::from(packet.payload.len());
-    let total = context.shared.held_bytes + u64::from(packet.payload.len());
+    // A FIN counts one, here as in the cache.
+    let length = u64::from(range.1.since(range.0));
+    let bytes = u64::from(flow.cache.bytes()) + length;
+    let total = context.shared.held_bytes + length;
     let name = if segments > of(config.cache_segments_max) {
         "snoop cache segments"
     } else if bytes > of(config.cache_bytes_max) {
