@@ -14,7 +14,7 @@ use super::cache::{Copy, Entry};
 use super::config::{Config, Departures, Mark};
 use super::flow::{Flow, Timed};
 use super::timers::Timer;
-use super::{Context, aside, restart, rule};
+use super::{Context, aside, assist, restart, rule};
 use sansio::{Cause, DropReason, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
 use wire::ip;
 use wire::tcp::{self, Flags, Header, Options, Seq, TcpOption, Timestamps};
@@ -71,16 +71,22 @@ pub(super) fn snoop_data(
     if tcp.flags.contains(Flags::FIN) {
         flow.fin = Some(range.1);
     }
-    flow.wired.on_data(tcp.options.timestamps().map(|timestamps| timestamps.echo), now);
+    let timestamps = tcp.options.timestamps();
+    flow.sender_timestamp = timestamps.map(|timestamps| timestamps.value);
+    flow.wired.on_data(timestamps.map(|timestamps| timestamps.echo), now);
     let case = classify(flow, range);
-    restart::on_sender(flow, case, context, now);
+    restart::on_sender(flow, (case, range.0), context, now);
     match case {
         Case::New => on_new(flow, &packet, range, context, now),
+        Case::Cached if assist::is_done(flow, range, now) => {
+            context.shared.statistics.sender_retransmissions += 1;
+            return context.sink.discard(packet, DropReason::Rule("ASSIST"));
+        }
         Case::Cached => on_cached(flow, range, context, now),
         Case::Uncached => on_uncached(flow, &packet, range, context, now),
         Case::KeepAlive => {}
         Case::AlreadyAcknowledged => {
-            if answer(flow, &packet, context, now) {
+            if assist::is_answered(flow, now) || answer(flow, &packet, context, now) {
                 let reason = DropReason::Rule("SNOOP-DATA-4");
                 context.sink.discard(packet, reason);
                 return;
@@ -265,11 +271,12 @@ fn keep(
         while flow.cache.pop_acknowledged(ack).is_some() {}
     }
     if assumed {
+        flow.unanswered_since.get_or_insert(now);
         flow.disclosure.on_departure(end);
     }
     if !flow.timers.is_armed(Timer::Persist) {
-        let at = now + restart::patience(flow, context.config);
-        flow.timers.set(Timer::Persist, at);
+        // It waits for longer if it has to, by then.
+        flow.timers.set(Timer::Persist, now + context.config.persist);
     }
 }
 

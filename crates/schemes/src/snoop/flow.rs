@@ -26,6 +26,8 @@ pub(super) struct Flow {
     pub(super) fin: Option<Seq>,
     /// Last cumulative ACK of the mobile host; `None` until one was seen.
     pub(super) last_ack: Option<Seq>,
+    /// When it was above the one before.
+    pub(super) acked_at: Instant,
     /// The mobile host's last segment, as far as an ACK in its name needs it.
     pub(super) mobile: Mobile,
     /// Unacknowledged segments.
@@ -54,8 +56,13 @@ pub(super) struct Flow {
     pub(super) active_at: Instant,
     /// Last packet of the fixed host with data.
     pub(super) sender_at: Instant,
+    /// The TSval of that packet.
+    pub(super) sender_timestamp: Option<u32>,
     /// Last packet of the mobile host; the flow's beginning before there was one.
     pub(super) mobile_at: Instant,
+    /// Since when the mobile host has had something to answer; its last packet, if there was
+    /// something already.
+    pub(super) unanswered_since: Option<Instant>,
     /// New segments from the fixed host since the mobile host was last heard.
     pub(super) segments_unanswered: u32,
     /// What SACK blocks told (*modern*).
@@ -89,6 +96,8 @@ pub(super) struct Mobile {
     pub(super) ecn: Flags,
     /// Its last TSval.
     pub(super) timestamp: Option<u32>,
+    /// Its last TSecr.
+    pub(super) echo: Option<u32>,
 }
 
 /// One sample of the round-trip time at a time (SNOOP-DATA-2).
@@ -131,6 +140,7 @@ impl Flow {
             last_seen: start,
             fin: None,
             last_ack: None,
+            acked_at: now,
             mobile: Mobile::default(),
             cache: Cache::default(),
             expected_dupacks: 0,
@@ -145,7 +155,9 @@ impl Flow {
             disclosure: Disclosure::starting_at(start),
             active_at: now,
             sender_at: now,
+            sender_timestamp: None,
             mobile_at: now,
+            unanswered_since: None,
             segments_unanswered: 0,
             evidence: Evidence::default(),
             phase: Phase::Steady,
@@ -177,6 +189,13 @@ impl Flow {
         self.cache.get(index)
     }
 
+    /// The TSval below which the mobile host discards data (PAWS; RFC 7323, section 5.3): what it
+    /// echoes, if the fixed host sent such a one.
+    pub(super) fn oldest_timestamp(&self) -> Option<u32> {
+        let (echo, newest) = self.mobile.echo.zip(self.sender_timestamp)?;
+        ((newest.wrapping_sub(echo) as i32) >= 0).then_some(echo)
+    }
+
     /// True if data was seen that is not acknowledged.
     pub(super) fn has_outstanding(&self) -> bool {
         self.last_ack.is_none_or(|ack| ack.before(self.last_seen))
@@ -186,11 +205,13 @@ impl Flow {
     #[inline]
     pub(super) fn note_mobile(&mut self, header: &Header, payload_bytes: u32) {
         let end = header.seq + header.sequence_length(payload_bytes);
+        let timestamps = header.options.timestamps();
         self.mobile = Mobile {
             next_seq: end,
             window: header.window,
             ecn: Flags(header.flags.0 & ECN_FLAGS.0),
-            timestamp: header.options.timestamps().map(|timestamps| timestamps.value),
+            timestamp: timestamps.map(|timestamps| timestamps.value),
+            echo: timestamps.map(|timestamps| timestamps.echo),
         };
     }
 }

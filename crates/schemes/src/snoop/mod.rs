@@ -20,6 +20,7 @@
 mod ack;
 mod air;
 mod aside;
+mod assist;
 mod cache;
 pub mod config;
 mod data;

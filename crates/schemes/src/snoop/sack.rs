@@ -32,6 +32,8 @@ pub(super) struct Evidence {
     pub(super) news: bool,
     /// Cached segments that arrived, counted modulo 2^32.
     delivered: u32,
+    /// Cached segments above the last ACK that arrived, as far as duplicate ACKs tell.
+    arrived: u32,
     /// Extra time granted to a segment that others overtake; see `on_unneeded`.
     pub(super) allowance: Duration,
     /// The flow carried SACK blocks.
@@ -77,6 +79,21 @@ impl Evidence {
     /// Cached segments that arrived so far, modulo 2^32.
     pub(super) fn delivered(&self) -> u32 {
         self.delivered
+    }
+
+    /// Segments above the last ACK that arrived, as duplicate ACKs without blocks tell.
+    pub(super) fn arrived(&self) -> u32 {
+        self.arrived
+    }
+
+    /// A duplicate ACK came: one more.
+    pub(super) fn on_duplicate(&mut self) {
+        self.arrived = self.arrived.saturating_add(1);
+    }
+
+    /// `count` cached segments were acknowledged at once: all but the lowest had arrived before.
+    pub(super) fn on_acknowledged(&mut self, count: u32) {
+        self.arrived = self.arrived.saturating_sub(count.saturating_sub(1));
     }
 
     /// True if a duplicate ACK may answer one of the agent's own duplicates.

@@ -216,13 +216,12 @@ fn on_persist(
     }
     let seq = entry.start;
     let used_up = entry.retransmissions >= context.config.retransmissions_max;
-    let patience = restart::patience(flow, context.config);
-    let due = restart::silent_since(flow, context.config, now) + patience;
+    let due = restart::acts_at(flow, context.config, now);
     if due > now {
         flow.timers.set(Timer::Persist, due);
         return None;
     }
-    flow.timers.set(Timer::Persist, now + patience);
+    flow.timers.set(Timer::Persist, now + restart::patience(flow, context.config));
     if context.shared.radio == Radio::Down {
         return None;
     }

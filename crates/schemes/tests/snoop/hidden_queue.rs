@@ -91,9 +91,9 @@ fn a_queue_that_overflows_is_shown_and_no_transfer_is_slower_than_without_agent(
         let modern = run(Config::modern(), broadband(queue_packets));
         assert!(plain.queue_drops > 0 && plain.fast_retransmits > 0, "queue {queue_packets}");
         let (with, without) = (modern.now.as_secs_f64(), plain.now.as_secs_f64());
-        assert!(with <= without * 1.05, "queue {queue_packets}: {with} s, without {without} s");
+        assert!(with <= without, "queue {queue_packets}: {with} s, without {without} s");
         assert!(
-            modern.queue_drops <= plain.queue_drops * 2,
+            modern.queue_drops * 4 <= plain.queue_drops * 5,
             "queue {queue_packets}: {} drops, without {}",
             modern.queue_drops,
             plain.queue_drops
