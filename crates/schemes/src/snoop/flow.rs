@@ -30,6 +30,10 @@ pub(super) struct Flow {
     pub(super) acked_at: Instant,
     /// The mobile host's last segment, as far as an ACK in its name needs it.
     pub(super) mobile: Mobile,
+    /// The shift of its windows; `None` if not both SYNs were seen (MOD-5).
+    pub(super) scale: Option<u8>,
+    /// Byte after the highest one that its windows allowed; the flow's start without a scale.
+    pub(super) right_edge: Seq,
     /// Unacknowledged segments.
     pub(super) cache: Cache,
     /// Duplicate ACKs still to be expected (SNOOP-ACK-8).
@@ -90,7 +94,7 @@ pub(super) struct Flow {
 pub(super) struct Mobile {
     /// Its next sequence number.
     pub(super) next_seq: Seq,
-    /// Its window field, not scaled: only changes matter here (MOD-5).
+    /// Its window field as sent; [`Flow::is_window_update`] says what a change means (MOD-5).
     pub(super) window: u16,
     /// Its ECN flags: ECE, CWR and AE.
     pub(super) ecn: Flags,
@@ -142,6 +146,8 @@ impl Flow {
             last_ack: None,
             acked_at: now,
             mobile: Mobile::default(),
+            scale: None,
+            right_edge: start,
             cache: Cache::default(),
             expected_dupacks: 0,
             dupacks: 0,
@@ -201,11 +207,25 @@ impl Flow {
         self.last_ack.is_none_or(|ack| ack.before(self.last_seen))
     }
 
+    /// True if the mobile host's window says something new (MOD-5). With a known scale: it allows a
+    /// byte that no window allowed before, or it closes; a smaller one takes nothing back, since a
+    /// receiver has to accept what it once allowed (RFC 9293, section 3.8.6). Without a scale
+    /// windows are not interpreted, and every change of the field counts.
+    #[inline]
+    pub(super) fn is_window_update(&self, header: &Header) -> bool {
+        let Some(scale) = self.scale else { return header.window != self.mobile.window };
+        let closes = header.window == 0 && self.mobile.window != 0;
+        closes || right_edge(header, scale).after(self.right_edge)
+    }
+
     /// Remembers what the mobile host said in a segment that is not older than the last.
     #[inline]
     pub(super) fn note_mobile(&mut self, header: &Header, payload_bytes: u32) {
         let end = header.seq + header.sequence_length(payload_bytes);
         let timestamps = header.options.timestamps();
+        if let Some(scale) = self.scale {
+            self.right_edge = self.right_edge.max(right_edge(header, scale));
+        }
         self.mobile = Mobile {
             next_seq: end,
             window: header.window,
@@ -214,6 +234,11 @@ impl Flow {
             echo: timestamps.map(|timestamps| timestamps.echo),
         };
     }
+}
+
+/// The byte after the last one that a segment's window allows.
+fn right_edge(header: &Header, scale: u8) -> Seq {
+    header.ack + (u32::from(header.window) << scale)
 }
 
 impl WiredRoundTrip {

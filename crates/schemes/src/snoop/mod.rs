@@ -26,6 +26,7 @@ pub mod config;
 mod data;
 mod disclosure;
 mod flow;
+mod handshake;
 mod repair;
 mod resend;
 mod restart;
@@ -39,6 +40,7 @@ pub use statistics::Statistics;
 
 use air::Air;
 use flow::Flow;
+use handshake::{Handshakes, Origin};
 use sansio::{
     BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input,
     Instant, Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
@@ -56,6 +58,7 @@ pub struct Agent {
     /// Where the search for a flow that yields goes on.
     hand: usize,
     timers: TimerQueue,
+    handshakes: Handshakes,
     /// The flow of the last packet: often that of the next one, too.
     recent: u32,
     shared: Shared,
@@ -107,6 +110,7 @@ impl Agent {
             free: Vec::new(),
             hand: 0,
             timers: TimerQueue::new(),
+            handshakes: Handshakes::default(),
             recent: 0,
             shared: Shared {
                 statistics: Statistics::default(),
@@ -157,6 +161,7 @@ impl Agent {
         };
         if tcp.flags.intersects(ENDS_STATE) {
             self.forget(&key);
+            self.handshakes.note(key, Origin::Fixed, tcp);
             return sink.send(Side::RADIO, Priority::Normal, packet);
         }
         let range = range(tcp, &packet);
@@ -195,6 +200,7 @@ impl Agent {
         let key = key.reversed();
         if tcp.flags.intersects(ENDS_STATE) {
             self.forget(&key);
+            self.handshakes.note(key, Origin::Mobile, tcp);
             return sink.send(Side::WIRED, Priority::Normal, packet);
         }
         let slot = self.slot_of(&key).filter(|_| tcp.flags.contains(Flags::ACK));
@@ -318,6 +324,7 @@ impl Agent {
             return None;
         }
         let mut flow = Flow::new(key, start, &self.config, now);
+        flow.scale = self.handshakes.take_scale(&key);
         flow.timers.set(Timer::Idle, now + self.config.flow_idle);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
@@ -366,6 +373,7 @@ impl Agent {
         self.flows.clear();
         self.free.clear();
         self.timers = TimerQueue::new();
+        self.handshakes.clear();
         self.shared.held_bytes = 0;
     }
 }

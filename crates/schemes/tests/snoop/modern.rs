@@ -204,6 +204,51 @@ fn mod_5_without_a_scale_every_change_of_the_window_field_is_an_update() {
     drill.ack_with(1000, |packet| tcp_mut(packet).window = 1001).expect(&["wired ack 1000"]);
 }
 
+/// The SYNs of both hosts pass, with these scales; then as [`window`].
+fn with_scales(fixed: u8, mobile: u8) -> Drill {
+    let mut drill = Drill::modern();
+    let scale = |packet: &mut sansio::Packet, flags, shift| {
+        tcp_mut(packet).flags = flags;
+        let option = [kind::WINDOW_SCALE, 3, shift, kind::NOP];
+        tcp_mut(packet).options.push(&option).expect("room");
+    };
+    drill.ack_with(0, |packet| scale(packet, Flags::SYN, mobile));
+    drill.data_with(0..0, |packet| scale(packet, Flags::SYN.with(Flags::ACK), fixed));
+    drill.segments(0, 10).after_millis(10).ack(1000).quietly();
+    drill
+}
+
+#[test]
+fn mod_5_with_a_scale_only_a_window_that_allows_more_or_closes_is_an_update() {
+    let duplicate = &["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"];
+    let mut drill = with_scales(0, 7);
+    // A smaller one takes nothing back: a duplicate like any other.
+    drill.ack_with(1000, |packet| tcp_mut(packet).window = 999).expect(duplicate);
+    // 80 KB, as far as ever: nothing new. One unit more is; and so is a window that closes.
+    drill.ack_with(1000, |packet| tcp_mut(packet).window = 1000);
+    drill.expect(&["SNOOP-ACK-9 ack 1000"]);
+    drill.ack_with(1000, |packet| tcp_mut(packet).window = 1001).expect(&["wired ack 1000"]);
+    drill.ack_with(1000, |packet| tcp_mut(packet).window = 0).expect(&["wired ack 1000"]);
+}
+
+#[test]
+fn mod_5_windows_are_judged_in_bytes_by_their_right_edge() {
+    let mut drill = with_scales(0, 7);
+    // 1000 + 1000 * 128 was allowed; now 2000 + 990 * 128, which is 280 less.
+    drill.ack_with(2000, |packet| tcp_mut(packet).window = 990).expect(&["wired ack 2000"]);
+    // 2 units of 128 bytes stay within what was allowed before; a third goes beyond.
+    drill.ack_with(2000, |packet| tcp_mut(packet).window = 992);
+    drill.expect(&["radio high 2000..3000 local", "SNOOP-ACK-7 ack 2000"]);
+    drill.ack_with(2000, |packet| tcp_mut(packet).window = 993).expect(&["wired ack 2000"]);
+}
+
+#[test]
+fn mod_5_a_flow_picked_up_on_the_way_has_no_scale_and_its_windows_are_not_interpreted() {
+    let mut drill = with_scales(0, 7);
+    drill.notice(Notice::Forget).segments(10, 10).after_millis(10).ack(11_000).quietly();
+    drill.ack_with(11_000, |packet| tcp_mut(packet).window = 999).expect(&["wired ack 11000"]);
+}
+
 #[test]
 fn mod_7_only_the_missing_segments_of_a_super_packet_are_resent() {
     let mut drill = Drill::modern();
