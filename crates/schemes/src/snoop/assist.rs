@@ -1,4 +1,4 @@
-//! Helping a sender without SACK through a recovery of many holes (*modern*; ours, not the paper's).
+//! Helping a sender without SACK through a recovery of many holes (*modern*; not the paper's).
 //!
 //! A queue that overflows takes a hundred segments at once, and a sender without SACK repairs one
 //! of them per round trip (RFC 6582). It has learned of the losses and halved its window; what is
@@ -18,8 +18,10 @@
 
 use super::Context;
 use super::cache::{Copy, Entry};
+use super::config::{Config, Repair};
 use super::flow::Flow;
 use super::restart::{self, Phase};
+use super::timers::DELAYED_ACK;
 use sansio::{Instant, Sink};
 use wire::tcp::Seq;
 
@@ -46,21 +48,22 @@ pub(super) fn on_partial_ack(
     }
 }
 
-/// True if the agent sent this segment so recently that the sender's repeat would be one too many.
-pub(super) fn is_done(flow: &Flow, (start, end): (Seq, Seq), now: Instant) -> bool {
-    let Phase::Ramping { .. } = flow.phase else { return false };
+/// The sender repeats the segment at `start`, of which the agent has sent a copy that is not
+/// answered yet: one of the two will be answered by a duplicate.
+pub(super) fn on_repeat(flow: &mut Flow, start: Seq, now: Instant) {
+    let Phase::Ramping { .. } = flow.phase else { return };
     let entry = flow.cache.find(start).and_then(|index| flow.cache.get(index));
-    entry.is_some_and(|entry| {
-        let on_its_way = entry.copy == Copy::Requeued
-            || now.since(entry.departed_at) < flow.round_trip.shortest();
-        entry.retransmissions > 0 && end.at_or_before(entry.end) && on_its_way
-    })
+    if entry.is_some_and(|entry| entry.retransmissions > 0) {
+        let until = now + flow.round_trip.twice_smoothed(DELAYED_ACK);
+        flow.evidence.expect_own_duplicates(1, until, now);
+    }
 }
 
 /// True if the last new ACK cannot have reached the sender before it repeated what that covers: it
 /// needs no other.
-pub(super) fn is_answered(flow: &Flow, now: Instant) -> bool {
-    let helped = flow.episode_end.is_some() && !flow.evidence.has_seen_sack();
+pub(super) fn is_answered(flow: &Flow, config: &Config, now: Instant) -> bool {
+    let modern = config.repair == Repair::Evidence;
+    let helped = modern && flow.episode_end.is_some() && !flow.evidence.has_seen_sack();
     let under_way = flow.wired.shortest().is_some_and(|wired| now.since(flow.acked_at) < wired);
     helped && under_way
 }

@@ -78,15 +78,12 @@ pub(super) fn snoop_data(
     restart::on_sender(flow, (case, range.0), context, now);
     match case {
         Case::New => on_new(flow, &packet, range, context, now),
-        Case::Cached if assist::is_done(flow, range, now) => {
-            context.shared.statistics.sender_retransmissions += 1;
-            return context.sink.discard(packet, DropReason::Rule("ASSIST"));
-        }
         Case::Cached => on_cached(flow, range, context, now),
         Case::Uncached => on_uncached(flow, &packet, range, context, now),
         Case::KeepAlive => {}
         Case::AlreadyAcknowledged => {
-            if assist::is_answered(flow, now) || answer(flow, &packet, context, now) {
+            let answered = assist::is_answered(flow, context.config, now);
+            if answered || answer(flow, &packet, context, now) {
                 let reason = DropReason::Rule("SNOOP-DATA-4");
                 context.sink.discard(packet, reason);
                 return;
@@ -134,6 +131,7 @@ fn on_cached(
     now: Instant,
 ) {
     flow.timed = Timed::Nothing;
+    assist::on_repeat(flow, range.0, now);
     context.shared.statistics.sender_retransmissions += 1;
     rule(context.sink, flow.key, None, ("SNOOP-DATA-3", "forwarded again", range.0.0.into()));
     let mut index = flow.cache.first_ending_after(range.0);

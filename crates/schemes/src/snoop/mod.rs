@@ -10,8 +10,9 @@
 //! Map, by the paper's words: `data` (`snoop_data()`), `ack` (`snoop_ack()`), `cache`,
 //! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
 //! `resend` (a local retransmission). What today adds: `sack` and `repair` (every hole at once),
-//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `aside` (when to
-//! do nothing), `air` (the bound on probes). [`config`] has every parameter and the presets.
+//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `assist` (senders
+//! without SACK), `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on
+//! probes). [`config`] has every parameter and the presets.
 //!
 //! We differ: byte ranges instead of packets, pure ACKs only, and departures onto the air are
 //! counted instead of guessed. All state is soft and belongs to one flow or one link. The agent

@@ -1,8 +1,9 @@
 //! Sending a cached segment again, and learning when copies went onto the air.
 //!
 //! A re-sent segment is the bytes that came from the sender, timestamps and ECN bits included
-//! (MOD-3, MOD-12); only what the mobile host has acknowledged in the meantime is cut off, and a
-//! segment out of a super-packet is cut out (MOD-7).
+//! (MOD-3, MOD-12), but for a TSval that PAWS would discard ([`CopyTimestamps`]). What the mobile
+//! host has acknowledged in the meantime is cut off, and a segment out of a super-packet is cut out
+//! (MOD-7).
 
 use super::cache::{Copy, Entry};
 use super::config::{Config, CopyTimestamps, Departures, Restart};

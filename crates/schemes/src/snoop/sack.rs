@@ -30,7 +30,7 @@ pub(super) struct Evidence {
     pub(super) latest_in_line: Option<Arrived>,
     /// Something arrived since the holes were last looked at.
     pub(super) news: bool,
-    /// Cached segments that arrived, counted modulo 2^32.
+    /// Cached segments that arrived after they had been sent again, counted modulo 2^32.
     delivered: u32,
     /// Cached segments above the last ACK that arrived, as far as duplicate ACKs tell.
     arrived: u32,
@@ -76,7 +76,7 @@ impl Evidence {
         !self.holes.is_empty()
     }
 
-    /// Cached segments that arrived so far, modulo 2^32.
+    /// Cached segments that arrived after they had been sent again, modulo 2^32.
     pub(super) fn delivered(&self) -> u32 {
         self.delivered
     }
@@ -187,7 +187,9 @@ pub(super) fn on_delivered(
     if entry.sacked {
         return None;
     }
-    evidence.delivered = evidence.delivered.wrapping_add(1);
+    if entry.retransmissions > 0 || entry.sender_retransmitted {
+        evidence.delivered = evidence.delivered.wrapping_add(1);
+    }
     if entry.copy == Copy::Queued {
         return None;
     }

@@ -3,7 +3,7 @@
 use crate::drill::{Drill, FIXED, MOBILE, segment, tcp_mut};
 use sansio::{Duration, Host, Instant, Notice, PacketId, Payload, Priority, Side, StreamId};
 use schemes::snoop::Config;
-use schemes::snoop::config::{Bounds, Departures, SackTowardSender};
+use schemes::snoop::config::{Bounds, CopyTimestamps, Departures, SackTowardSender};
 use std::num::NonZeroU16;
 use wire::ip::Ecn;
 use wire::tcp::{Flags, Options, kind};
@@ -196,6 +196,41 @@ fn mod_3_and_mod_12_a_local_retransmission_repeats_timestamps_and_ecn_bits() {
     assert_eq!(copy.as_tcp(), original.as_tcp());
     assert_eq!((copy.ip, &copy.payload), (original.ip, &original.payload));
     assert_eq!(copy.parent, Some(original.id));
+}
+
+/// MOD-3, "a PAWS-enforcing peer accepts all": once the sender has repaired a hole, the mobile host
+/// discards whatever is older than that repair (RFC 7323, section 5.3).
+#[test]
+fn mod_3_a_copy_is_no_older_than_what_the_mobile_host_last_echoed() {
+    let value = |drill: &Drill| {
+        let tcp = drill.last_sent(Side::RADIO).as_tcp().expect("TCP");
+        tcp.options.timestamps().expect("has timestamps").value
+    };
+    let repaired = |config| {
+        let mut drill = Drill::new(config);
+        drill.timestamp = Some(5);
+        drill.segments(0, 1).after_millis(10).ack(1000).segments(2, 4).after_millis(10);
+        drill.ack(1000).ack(1000).ack(1000);
+        // 1000 was lost on the wire, 3000 on the air; 1000 comes with a newer TSval.
+        drill.timestamp = Some(90);
+        drill.data(1000..2000).after_millis(10).quietly();
+        drill.ack(3000).expect(&["wired ack 3000", "radio high 3000..4000 local"]);
+        drill
+    };
+    assert_eq!(value(&repaired(Config::modern())), 7090);
+    let as_sent = Config { copy_timestamps: CopyTimestamps::AsSent, ..Config::modern() };
+    assert_eq!(value(&repaired(as_sent)), 7005);
+}
+
+#[test]
+fn mod_3_an_echo_that_the_sender_never_sent_changes_no_copy() {
+    let mut drill = Drill::modern();
+    drill.timestamp = Some(5);
+    drill.segments(0, 5).after_millis(10).ack(1000).quietly();
+    drill.timestamp = Some(1 << 20);
+    drill.ack(1000).expect(&["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"]);
+    let copy = drill.last_sent(Side::RADIO).as_tcp().expect("TCP");
+    assert_eq!(copy.options.timestamps().expect("has timestamps").value, 7005);
 }
 
 #[test]
@@ -498,6 +533,44 @@ fn restart_a_radio_that_holds_packets_gets_no_probes() {
     let mut drill = window();
     drill.hold_the_air().ack(10_000).segments(10, 5).after_millis(5_000).quietly();
     assert_eq!(drill.statistics().probes, 0);
+}
+
+/// What the agent sends again itself is no sign of life, but may be answered before it counts as
+/// lost.
+#[test]
+fn restart_own_copies_do_not_put_off_the_first_probe() {
+    let mut drill = window();
+    let silent_since = drill.now;
+    drill.ack(1000).expect(&["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"]);
+    drill.after_millis(59).quietly();
+    assert!(drill.statistics().timer_retransmissions > 0, "repeated in the meantime");
+    drill.at(silent_since + Duration::from_millis(60 + 13)).quietly();
+    assert_eq!(drill.statistics().probes, 1);
+}
+
+/// Probes that nothing may follow would keep the sender from its timeout, a byte at a time.
+#[test]
+fn restart_without_a_budget_the_sender_is_left_to_its_timeout() {
+    let bounds = |bounds: &mut Bounds| {
+        bounds.retransmission_percent = 0;
+        bounds.retransmission_floor_bytes = 999;
+    };
+    let mut drill = Drill::new(with_bounds(bounds));
+    drill.segments(0, 10).after_millis(10).ack(1000).quietly();
+    drill.after_millis(5_000).expect(&[]);
+    assert_eq!(drill.statistics().probes, 0);
+}
+
+/// A round trip that is not known yet is not zero.
+#[test]
+fn snoop_tmr_2_before_the_first_sample_nothing_is_overtaken_or_repeated_within_200_ms() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 5).after_millis(10).ack(0).quietly();
+    drill.ack(0).expect(&["radio high 0..1000 local", "SNOOP-ACK-7 ack 0"]);
+    drill.after_millis(10).ack(1000).expect(&["wired ack 1000"]);
+    drill.after_millis(199).expect(&[]);
+    drill.after_millis(1).quietly();
+    assert_eq!(drill.statistics().timer_retransmissions, 1);
 }
 
 #[test]
