@@ -15,7 +15,7 @@ use super::config::{Config, Repair};
 use super::flow::{ECN_FLAGS, Flow, Timed};
 use super::resend::{Occasion, resend};
 use super::timers::{Timer, arm_round_trip};
-use super::{Context, aside, disclosure, repair, restart, rule, sack};
+use super::{Context, aside, assist, disclosure, repair, restart, rule, sack};
 use sansio::{DropReason, Instant, PacketRef, Priority, Side, Sink};
 use wire::tcp::{Flags, Header, Seq, TcpOption};
 
@@ -62,7 +62,7 @@ pub(super) fn classify(
     if header.ack.after(last_ack) {
         return Case::New;
     }
-    if !pure || header.window != flow.mobile.window {
+    if !pure || flow.is_window_update(header) {
         return Case::Other;
     }
     if header.ack.before(last_ack) {
@@ -70,6 +70,13 @@ pub(super) fn classify(
     }
     if !flow.has_outstanding() {
         return Case::Other;
+    }
+    let without_sack = config.repair == Repair::Evidence && !flow.evidence.has_seen_sack();
+    if without_sack
+        && flow.evidence.expects_own_duplicate(now)
+        && !out_of_patience(flow, config, now)
+    {
+        return Case::OwnDuplicate;
     }
     let Some(entry) = flow.cache.find(last_ack).and_then(|index| flow.cache.get(index)) else {
         return Case::NotCached;
@@ -131,8 +138,9 @@ pub(super) fn snoop_ack(
     let payload_bytes = packet.payload.len();
     let evidence = context.config.repair == Repair::Evidence;
     let advances = flow.last_ack.is_none_or(|last_ack| tcp.ack.after(last_ack));
+    let mut repeated_at = None;
     if advances {
-        on_new_ack(flow, tcp.ack, context, now);
+        repeated_at = on_new_ack(flow, tcp.ack, context, now);
     }
     if evidence {
         sack::learn(flow, tcp, context, now);
@@ -147,6 +155,7 @@ pub(super) fn snoop_ack(
         let duplicate = flow.last_ack == Some(tcp.ack) && flow.has_outstanding();
         if pure && duplicate && !flow.evidence.expects_own_duplicate(now) {
             disclosure::on_sign_of_loss(flow, context);
+            flow.evidence.on_duplicate();
         }
         classify(flow, tcp, pure, context.config, now)
     };
@@ -154,6 +163,8 @@ pub(super) fn snoop_ack(
     if flow.last_ack.is_none_or(|last_ack| ack.at_or_after(last_ack)) {
         flow.note_mobile(tcp, payload_bytes);
     }
+    let lowest = flow.cache.front();
+    flow.unanswered_since = lowest.filter(|entry| entry.copy == Copy::Departed).map(|_| now);
     aside::on_mobile_heard(flow, context);
     match verdict(flow, case, ack, context, now) {
         Verdict::Forward => {
@@ -166,6 +177,9 @@ pub(super) fn snoop_ack(
         }
     }
     if evidence {
+        if let Some(repeated_at) = repeated_at {
+            assist::on_partial_ack(flow, repeated_at, context, now);
+        }
         repair::repair(flow, context, now);
         restart::on_mobile_heard(flow, context, now);
     }
@@ -241,9 +255,15 @@ fn verdict(
     Verdict::Withhold(id)
 }
 
-/// SNOOP-ACK-1: frees what is acknowledged and takes a round-trip sample.
+/// SNOOP-ACK-1: frees what is acknowledged and takes a round-trip sample. Returns when the newest
+/// departed of what only the sender had sent again.
 #[inline]
-fn on_new_ack(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, now: Instant) {
+fn on_new_ack(
+    flow: &mut Flow,
+    ack: Seq,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Option<Instant> {
     // Beyond what passed here, an ACK tells nothing that could be checked (MOD-14).
     let ack = ack.min(flow.last_seen);
     if let Timed::Running(end, departed_at) = flow.timed
@@ -256,9 +276,14 @@ fn on_new_ack(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, n
     }
     let evidence = context.config.repair == Repair::Evidence;
     let (mut newest, mut repaired) = (None, false);
+    let (mut count, mut repeated_at) = (0, None);
     while let Some(entry) = flow.cache.pop_acknowledged(ack) {
         if evidence {
             repaired |= entry.retransmissions > 0 || entry.sender_retransmitted;
+            count += 1;
+            if entry.sender_retransmitted && entry.retransmissions == 0 {
+                repeated_at = repeated_at.max(Some(entry.departed_at));
+            }
             let state = (&mut flow.evidence, &flow.round_trip);
             newest = sack::on_delivered(state, &entry, context, now).or(newest);
         }
@@ -266,12 +291,16 @@ fn on_new_ack(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, n
     if evidence {
         let lowest = flow.cache.front().map(|entry| entry.start);
         flow.evidence.on_new_ack(ack, lowest.filter(|start| start.before(ack)));
+        flow.evidence.on_acknowledged(count);
     }
     // Behind a repaired segment others have waited: their time is no round trip.
     if let Some(departed_at) = newest.filter(|_| !repaired) {
         restart::sample(flow, departed_at, now);
     }
+    flow.acked_at = now;
     if repaired && !flow.evidence.has_seen_sack() {
+        // A copy that was needed is answered by this, not by a duplicate.
+        flow.evidence.on_own_duplicate();
         // It may stop at the next hole, whoever repaired this one.
         flow.episode_end.get_or_insert(flow.last_seen);
     }
@@ -288,6 +317,7 @@ fn on_new_ack(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>, n
             arm_round_trip(flow, context.config, now);
         }
     }
+    repeated_at
 }
 
 /// SNOOP-ACK-7 and SNOOP-ACK-8: re-sends the segment and estimates how many duplicates may follow.

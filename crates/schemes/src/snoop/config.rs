@@ -52,6 +52,8 @@ pub struct Config {
     pub restart: Restart,
     /// How the agent learns what really went onto the air.
     pub departures: Departures,
+    /// The TSval of local retransmissions (MOD-3).
+    pub copy_timestamps: CopyTimestamps,
     /// The queue of local retransmissions (SNOOP-ACK-10). High; Normal measures what that gains.
     pub retransmission_priority: Priority,
     /// Whether the agent leaves flows alone that it cannot help.
@@ -147,6 +149,17 @@ pub enum Departures {
     AssumedWhenSent,
 }
 
+/// The TSval of a local retransmission and of a probe (MOD-3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyTimestamps {
+    /// As the sender sent it.
+    AsSent,
+    /// The same, but no older than the last TSval that the mobile host echoed: it discards what is
+    /// older (PAWS; RFC 7323, section 5). That is so once the sender has repaired a hole below: its
+    /// repair carries a newer TSval than what it had sent before beyond the hole.
+    Acceptable,
+}
+
 /// Whether the agent leaves flows alone that it cannot help, with a `StandAside` event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StandAside {
@@ -200,6 +213,7 @@ impl Config {
             congestion: Congestion::Hide,
             restart: Restart::Persist,
             departures: Departures::Reported,
+            copy_timestamps: CopyTimestamps::AsSent,
             retransmission_priority: Priority::High,
             stand_aside: StandAside::Never,
             bounds: Bounds {
@@ -233,6 +247,7 @@ impl Config {
                 interval_while_down: Duration::from_secs(1),
                 flush_from_wired_rtt: Duration::from_millis(40),
             }),
+            copy_timestamps: CopyTimestamps::Acceptable,
             stand_aside: StandAside::IfUseless,
             bounds: Bounds {
                 retransmission_percent: 100,

@@ -14,7 +14,7 @@ use super::cache::{Copy, Entry};
 use super::config::{Config, Departures, Mark};
 use super::flow::{Flow, Timed};
 use super::timers::Timer;
-use super::{Context, aside, restart, rule};
+use super::{Context, aside, assist, restart, rule};
 use sansio::{Cause, DropReason, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
 use wire::ip;
 use wire::tcp::{self, Flags, Header, Options, Seq, TcpOption, Timestamps};
@@ -71,16 +71,19 @@ pub(super) fn snoop_data(
     if tcp.flags.contains(Flags::FIN) {
         flow.fin = Some(range.1);
     }
-    flow.wired.on_data(tcp.options.timestamps().map(|timestamps| timestamps.echo), now);
+    let timestamps = tcp.options.timestamps();
+    flow.sender_timestamp = timestamps.map(|timestamps| timestamps.value);
+    flow.wired.on_data(timestamps.map(|timestamps| timestamps.echo), now);
     let case = classify(flow, range);
-    restart::on_sender(flow, case, context, now);
+    restart::on_sender(flow, (case, range.0), context, now);
     match case {
         Case::New => on_new(flow, &packet, range, context, now),
         Case::Cached => on_cached(flow, range, context, now),
         Case::Uncached => on_uncached(flow, &packet, range, context, now),
         Case::KeepAlive => {}
         Case::AlreadyAcknowledged => {
-            if answer(flow, &packet, context, now) {
+            let answered = assist::is_answered(flow, context.config, now);
+            if answered || answer(flow, &packet, context, now) {
                 let reason = DropReason::Rule("SNOOP-DATA-4");
                 context.sink.discard(packet, reason);
                 return;
@@ -108,7 +111,7 @@ fn on_new(
     if aside::leaves_alone(flow, context, now) {
         return;
     }
-    if !has_room(flow, packet, Room::BelowMark, context) {
+    if !has_room(flow, (packet, range), Room::BelowMark, context) {
         return;
     }
     if flow.timed == Timed::Nothing {
@@ -128,6 +131,7 @@ fn on_cached(
     now: Instant,
 ) {
     flow.timed = Timed::Nothing;
+    assist::on_repeat(flow, range.0, now);
     context.shared.statistics.sender_retransmissions += 1;
     rule(context.sink, flow.key, None, ("SNOOP-DATA-3", "forwarded again", range.0.0.into()));
     let mut index = flow.cache.first_ending_after(range.0);
@@ -159,7 +163,7 @@ fn on_uncached(
     flow.timed = Timed::Nothing;
     context.shared.statistics.sender_retransmissions += 1;
     rule(context.sink, flow.key, Some(packet.id), ("SNOOP-DATA-5", "marked", range.0.0.into()));
-    if flow.aside.is_none() && has_room(flow, packet, Room::BelowLimit, context) {
+    if flow.aside.is_none() && has_room(flow, (packet, range), Room::BelowLimit, context) {
         keep(flow, packet, range, Origin::Repeated, (context, now));
     }
 }
@@ -177,7 +181,7 @@ enum Room {
 #[inline]
 fn has_room(
     flow: &Flow,
-    packet: &Packet,
+    (packet, range): (&Packet, (Seq, Seq)),
     room: Room,
     context: &mut Context<'_, impl Sink>,
 ) -> bool {
@@ -188,8 +192,10 @@ fn has_room(
     };
     let of = |limit: u32| u64::from(limit) * percent / 100;
     let segments = flow.cache.len() as u64 + u64::from(packet.segments());
-    let bytes = u64::from(flow.cache.bytes()) + u64::from(packet.payload.len());
-    let total = context.shared.held_bytes + u64::from(packet.payload.len());
+    // A FIN counts one, here as in the cache.
+    let length = u64::from(range.1.since(range.0));
+    let bytes = u64::from(flow.cache.bytes()) + length;
+    let total = context.shared.held_bytes + length;
     let name = if segments > of(config.cache_segments_max) {
         "snoop cache segments"
     } else if bytes > of(config.cache_bytes_max) {
@@ -263,11 +269,12 @@ fn keep(
         while flow.cache.pop_acknowledged(ack).is_some() {}
     }
     if assumed {
+        flow.unanswered_since.get_or_insert(now);
         flow.disclosure.on_departure(end);
     }
     if !flow.timers.is_armed(Timer::Persist) {
-        let at = now + restart::patience(flow, context.config);
-        flow.timers.set(Timer::Persist, at);
+        // It waits for longer if it has to, by then.
+        flow.timers.set(Timer::Persist, now + context.config.persist);
     }
 }
 

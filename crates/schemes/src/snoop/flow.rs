@@ -26,8 +26,14 @@ pub(super) struct Flow {
     pub(super) fin: Option<Seq>,
     /// Last cumulative ACK of the mobile host; `None` until one was seen.
     pub(super) last_ack: Option<Seq>,
+    /// When it was above the one before.
+    pub(super) acked_at: Instant,
     /// The mobile host's last segment, as far as an ACK in its name needs it.
     pub(super) mobile: Mobile,
+    /// The shift of its windows; `None` if not both SYNs were seen (MOD-5).
+    pub(super) scale: Option<u8>,
+    /// Byte after the highest one that its windows allowed; the flow's start without a scale.
+    pub(super) right_edge: Seq,
     /// Unacknowledged segments.
     pub(super) cache: Cache,
     /// Duplicate ACKs still to be expected (SNOOP-ACK-8).
@@ -54,8 +60,13 @@ pub(super) struct Flow {
     pub(super) active_at: Instant,
     /// Last packet of the fixed host with data.
     pub(super) sender_at: Instant,
+    /// The TSval of that packet.
+    pub(super) sender_timestamp: Option<u32>,
     /// Last packet of the mobile host; the flow's beginning before there was one.
     pub(super) mobile_at: Instant,
+    /// Since when the mobile host has had something to answer; its last packet, if there was
+    /// something already.
+    pub(super) unanswered_since: Option<Instant>,
     /// New segments from the fixed host since the mobile host was last heard.
     pub(super) segments_unanswered: u32,
     /// What SACK blocks told (*modern*).
@@ -83,12 +94,14 @@ pub(super) struct Flow {
 pub(super) struct Mobile {
     /// Its next sequence number.
     pub(super) next_seq: Seq,
-    /// Its window field, not scaled: only changes matter here (MOD-5).
+    /// Its window field as sent; [`Flow::is_window_update`] says what a change means (MOD-5).
     pub(super) window: u16,
     /// Its ECN flags: ECE, CWR and AE.
     pub(super) ecn: Flags,
     /// Its last TSval.
     pub(super) timestamp: Option<u32>,
+    /// Its last TSecr.
+    pub(super) echo: Option<u32>,
 }
 
 /// One sample of the round-trip time at a time (SNOOP-DATA-2).
@@ -131,7 +144,10 @@ impl Flow {
             last_seen: start,
             fin: None,
             last_ack: None,
+            acked_at: now,
             mobile: Mobile::default(),
+            scale: None,
+            right_edge: start,
             cache: Cache::default(),
             expected_dupacks: 0,
             dupacks: 0,
@@ -145,7 +161,9 @@ impl Flow {
             disclosure: Disclosure::starting_at(start),
             active_at: now,
             sender_at: now,
+            sender_timestamp: None,
             mobile_at: now,
+            unanswered_since: None,
             segments_unanswered: 0,
             evidence: Evidence::default(),
             phase: Phase::Steady,
@@ -177,22 +195,50 @@ impl Flow {
         self.cache.get(index)
     }
 
+    /// The TSval below which the mobile host discards data (PAWS; RFC 7323, section 5.3): what it
+    /// echoes, if the fixed host sent such a one.
+    pub(super) fn oldest_timestamp(&self) -> Option<u32> {
+        let (echo, newest) = self.mobile.echo.zip(self.sender_timestamp)?;
+        ((newest.wrapping_sub(echo) as i32) >= 0).then_some(echo)
+    }
+
     /// True if data was seen that is not acknowledged.
     pub(super) fn has_outstanding(&self) -> bool {
         self.last_ack.is_none_or(|ack| ack.before(self.last_seen))
+    }
+
+    /// True if the mobile host's window says something new (MOD-5). With a known scale: it allows a
+    /// byte that no window allowed before, or it closes; a smaller one takes nothing back, since a
+    /// receiver has to accept what it once allowed (RFC 9293, section 3.8.6). Without a scale
+    /// windows are not interpreted, and every change of the field counts.
+    #[inline]
+    pub(super) fn is_window_update(&self, header: &Header) -> bool {
+        let Some(scale) = self.scale else { return header.window != self.mobile.window };
+        let closes = header.window == 0 && self.mobile.window != 0;
+        closes || right_edge(header, scale).after(self.right_edge)
     }
 
     /// Remembers what the mobile host said in a segment that is not older than the last.
     #[inline]
     pub(super) fn note_mobile(&mut self, header: &Header, payload_bytes: u32) {
         let end = header.seq + header.sequence_length(payload_bytes);
+        let timestamps = header.options.timestamps();
+        if let Some(scale) = self.scale {
+            self.right_edge = self.right_edge.max(right_edge(header, scale));
+        }
         self.mobile = Mobile {
             next_seq: end,
             window: header.window,
             ecn: Flags(header.flags.0 & ECN_FLAGS.0),
-            timestamp: header.options.timestamps().map(|timestamps| timestamps.value),
+            timestamp: timestamps.map(|timestamps| timestamps.value),
+            echo: timestamps.map(|timestamps| timestamps.echo),
         };
     }
+}
+
+/// The byte after the last one that a segment's window allows.
+fn right_edge(header: &Header, scale: u8) -> Seq {
+    header.ack + (u32::from(header.window) << scale)
 }
 
 impl WiredRoundTrip {

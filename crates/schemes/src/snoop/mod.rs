@@ -10,8 +10,9 @@
 //! Map, by the paper's words: `data` (`snoop_data()`), `ack` (`snoop_ack()`), `cache`,
 //! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
 //! `resend` (a local retransmission). What today adds: `sack` and `repair` (every hole at once),
-//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `aside` (when to
-//! do nothing), `air` (the bound on probes). [`config`] has every parameter and the presets.
+//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `assist` (senders
+//! without SACK), `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on
+//! probes). [`config`] has every parameter and the presets.
 //!
 //! We differ: byte ranges instead of packets, pure ACKs only, and departures onto the air are
 //! counted instead of guessed. All state is soft and belongs to one flow or one link. The agent
@@ -20,11 +21,13 @@
 mod ack;
 mod air;
 mod aside;
+mod assist;
 mod cache;
 pub mod config;
 mod data;
 mod disclosure;
 mod flow;
+mod handshake;
 mod repair;
 mod resend;
 mod restart;
@@ -38,6 +41,7 @@ pub use statistics::Statistics;
 
 use air::Air;
 use flow::Flow;
+use handshake::{Handshakes, Origin};
 use sansio::{
     BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input,
     Instant, Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
@@ -57,6 +61,7 @@ pub struct Agent {
     /// Where the search for a flow that yields goes on.
     hand: usize,
     timers: TimerQueue,
+    handshakes: Handshakes,
     /// The flow of the last packet: often that of the next one, too.
     recent: u32,
     shared: Shared,
@@ -108,6 +113,7 @@ impl Agent {
             free: Vec::new(),
             hand: 0,
             timers: TimerQueue::new(),
+            handshakes: Handshakes::default(),
             recent: 0,
             shared: Shared {
                 statistics: Statistics::default(),
@@ -158,6 +164,7 @@ impl Agent {
         };
         if tcp.flags.intersects(ENDS_STATE) {
             self.forget(&key);
+            self.handshakes.note(key, Origin::Fixed, tcp);
             return sink.send(Side::RADIO, Priority::Normal, packet);
         }
         let range = range(tcp, &packet);
@@ -196,6 +203,7 @@ impl Agent {
         let key = key.reversed();
         if tcp.flags.intersects(ENDS_STATE) {
             self.forget(&key);
+            self.handshakes.note(key, Origin::Mobile, tcp);
             return sink.send(Side::WIRED, Priority::Normal, packet);
         }
         let slot = self.slot_of(&key).filter(|_| tcp.flags.contains(Flags::ACK));
@@ -319,6 +327,7 @@ impl Agent {
             return None;
         }
         let mut flow = Flow::new(key, start, &self.config, now);
+        flow.scale = self.handshakes.take_scale(&key);
         flow.timers.set(Timer::Idle, now + self.config.flow_idle);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
@@ -367,6 +376,7 @@ impl Agent {
         self.flows.clear();
         self.free.clear();
         self.timers = TimerQueue::new();
+        self.handshakes.clear();
         self.shared.held_bytes = 0;
     }
 }

@@ -34,7 +34,7 @@ impl Evidence {
             let wait = if allowance.is_zero() { allowance } else { arrived.round_trip + allowance };
             return Some(entry.departed_at + wait);
         }
-        self.latest.filter(overtook)?;
+        self.latest.filter(|arrived| overtook(arrived) && round_trip.is_known())?;
         let in_line = round_trip.smoothed() + round_trip.margin().max(self.allowance);
         Some(entry.departed_at + in_line)
     }
@@ -146,7 +146,8 @@ pub(super) fn lowest_lacking(flow: &Flow) -> Option<usize> {
     }
 }
 
-/// True in an episode of which the sender learns, but for what it has sent again itself.
+/// True in an episode of which the sender learns, but for what was sent again in it: by the sender
+/// itself, or to help it.
 pub(super) fn is_left_to_the_sender(flow: &Flow, entry: &Entry) -> bool {
-    flow.disclosure.is_open() && !entry.sender_retransmitted
+    flow.disclosure.is_open() && !entry.sender_retransmitted && entry.retransmissions == 0
 }

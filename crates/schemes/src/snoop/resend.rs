@@ -1,15 +1,16 @@
 //! Sending a cached segment again, and learning when copies went onto the air.
 //!
 //! A re-sent segment is the bytes that came from the sender, timestamps and ECN bits included
-//! (MOD-3, MOD-12); only what the mobile host has acknowledged in the meantime is cut off, and a
-//! segment out of a super-packet is cut out (MOD-7).
+//! (MOD-3, MOD-12), but for a TSval that PAWS would discard ([`CopyTimestamps`]). What the mobile
+//! host has acknowledged in the meantime is cut off, and a segment out of a super-packet is cut out
+//! (MOD-7).
 
 use super::cache::{Copy, Entry};
-use super::config::{Departures, Restart};
+use super::config::{Config, CopyTimestamps, Departures, Restart};
 use super::flow::{Flow, Timed};
 use super::{Context, restart, rule};
 use sansio::{Cause, Instant, Packet, PacketId, Side, Sink};
-use wire::tcp::{Flags, Seq};
+use wire::tcp::{Flags, Header, Options, Seq, Timestamps};
 
 /// Why a segment is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,7 @@ pub(super) fn resend(
 ) -> bool {
     let acknowledged = flow.last_ack;
     let departures = flow.departures;
+    let oldest_timestamp = flow.oldest_timestamp();
     let Some(entry) = flow.cache.get_mut(index) else { return false };
     let start = acknowledged.map_or(entry.start, |ack| ack.max(entry.start));
     let bytes = u64::from(entry.end.since(start));
@@ -49,6 +51,7 @@ pub(super) fn resend(
     }
     let id = context.sink.new_id();
     let copy = cut(&entry.packet, (start, entry.end), id, Cause::LocalRetransmission);
+    let copy = acceptable(copy, oldest_timestamp, context.config);
     // A round-trip sample would not know which copy was answered (SNOOP-ACK-2).
     flow.timed = Timed::Nothing;
     statistics.retransmissions += 1;
@@ -90,6 +93,31 @@ pub(super) fn cut(packet: &Packet, range: (Seq, Seq), id: PacketId, cause: Cause
     })
 }
 
+/// The copy with a TSval that the mobile host does not discard as too old, if the configuration
+/// allows to raise it to the `oldest` one that is accepted. Copies with other options stay as they
+/// are.
+pub(super) fn acceptable(copy: Packet, oldest: Option<u32>, config: &Config) -> Packet {
+    let Some((tcp, oldest)) = copy.as_tcp().zip(oldest) else { return copy };
+    let Some(timestamps) = tcp.options.timestamps() else { return copy };
+    let is_old = (timestamps.value.wrapping_sub(oldest) as i32) < 0;
+    if !is_old || config.copy_timestamps == CopyTimestamps::AsSent {
+        return copy;
+    }
+    let mut options = Options::default();
+    let raised = Timestamps { value: oldest, ..timestamps };
+    let only = options.push_timestamps(raised).is_ok()
+        && options.as_bytes().len() == tcp.options.as_bytes().len();
+    if !only {
+        return copy;
+    }
+    let header = Header { options, ..*tcp };
+    let mut raised = copy.rewrite(copy.id, copy.cause, |packet| {
+        packet.transport = sansio::Transport::Tcp(header);
+    });
+    raised.parent = copy.parent;
+    raised
+}
+
 impl Entry {
     /// The newest copy goes onto the air as the segment number `departures` of its flow.
     #[inline]
@@ -113,6 +141,7 @@ pub(super) fn on_departure(
         return restart::on_probe_departure(flow);
     }
     let (start, end) = range;
+    flow.unanswered_since.get_or_insert(now);
     flow.disclosure.on_departure(end);
     if let Timed::Chosen(chosen) = flow.timed
         && chosen.at_or_before(end)

@@ -21,8 +21,8 @@ use super::cache::{Copy, Entry};
 use super::config::{Config, Departures, Probe, Restart};
 use super::data::Case;
 use super::flow::Flow;
-use super::resend::{Occasion, cut, resend};
-use super::timers::{Timer, arm_round_trip};
+use super::resend::{Occasion, acceptable, cut, resend};
+use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
 use super::{Context, Radio, rule};
 use sansio::{Cause, Duration, Instant, Priority, Side, Sink};
 use wire::tcp::Seq;
@@ -34,6 +34,8 @@ pub(super) enum Phase {
     Steady,
     /// The link may be gone.
     Probing {
+        /// Since when.
+        since: Instant,
         /// When the last probe was sent, if it has not departed.
         waiting_since: Option<Instant>,
     },
@@ -81,17 +83,21 @@ pub(super) fn patience(flow: &Flow, config: &Config) -> Duration {
     }
 }
 
-/// Since when there is silence. Strict: since the last packet of either host. Modern: since the
-/// last packet of the mobile host, or since there has been something to answer.
-pub(super) fn silent_since(flow: &Flow, config: &Config, now: Instant) -> Instant {
+/// When the persist timer acts, if silence goes on. Strict: counted from the last packet of either
+/// host. Modern: from the last packet of the mobile host, or since it has had something to answer.
+/// What is sent again makes no silence shorter, but may be answered first.
+pub(super) fn acts_at(flow: &Flow, config: &Config, now: Instant) -> Instant {
+    let patience = patience(flow, config);
     if config.restart == Restart::Persist {
-        return flow.active_at;
+        return flow.active_at + patience;
     }
     match flow.cache.front() {
-        Some(entry) if entry.copy == Copy::Departed => flow.mobile_at.max(entry.departed_at),
+        Some(entry) if entry.copy == Copy::Departed => {
+            let answered_at = entry.departed_at + flow.round_trip.shortest() * 5 / 4;
+            answered_at.max(flow.unanswered_since.unwrap_or(now) + patience)
+        }
         // It waits in the link's queue: a radio that holds packets, or a long queue.
-        Some(_) => now,
-        None => flow.mobile_at,
+        Some(_) | None => now + patience,
     }
 }
 
@@ -104,7 +110,11 @@ pub(super) fn sample(flow: &mut Flow, departed_at: Instant, now: Instant) {
 
 /// The persist timer found silence.
 pub(super) fn on_silence(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
-    flow.phase = Phase::Probing { waiting_since: None };
+    if flow.cache.front().is_none_or(|entry| u64::from(entry.length()) > flow.budget_bytes) {
+        // Probes that nothing may follow would only keep the sender from its own timeout.
+        return;
+    }
+    flow.phase = Phase::Probing { since: now, waiting_since: None };
     for timer in [Timer::RoundTrip, Timer::Reordering, Timer::Persist] {
         flow.timers.stop(timer);
     }
@@ -135,7 +145,7 @@ pub(super) fn on_timer(flow: &mut Flow, context: &mut Context<'_, impl Sink>, no
 
 /// One byte of the lowest unacknowledged segment.
 fn probe(flow: &mut Flow, config: &Probe, context: &mut Context<'_, impl Sink>, now: Instant) {
-    let Phase::Probing { waiting_since } = flow.phase else { return };
+    let Phase::Probing { since, waiting_since } = flow.phase else { return };
     if waiting_since.is_some_and(|since| now.since(since) < PROBE_DROPPED_AFTER) {
         return;
     }
@@ -144,6 +154,7 @@ fn probe(flow: &mut Flow, config: &Probe, context: &mut Context<'_, impl Sink>, 
     let range = (start, entry.end.min(start + 1));
     let id = context.sink.new_id();
     let packet = cut(&entry.packet, range, id, Cause::Probe);
+    let packet = acceptable(packet, flow.oldest_timestamp(), context.config);
     if !context.shared.air.admit(packet.bytes(), config, now) {
         return;
     }
@@ -151,7 +162,7 @@ fn probe(flow: &mut Flow, config: &Probe, context: &mut Context<'_, impl Sink>, 
     context.shared.statistics.probes += 1;
     context.shared.statistics.probe_bytes += u64::from(packet.bytes());
     if context.config.departures == Departures::Reported {
-        flow.phase = Phase::Probing { waiting_since: Some(now) };
+        flow.phase = Phase::Probing { since, waiting_since: Some(now) };
     }
     rule(context.sink, flow.key, Some(id), ("RESTART", "probe", start.0.into()));
     context.sink.send(Side::RADIO, Priority::High, packet.into());
@@ -159,7 +170,7 @@ fn probe(flow: &mut Flow, config: &Probe, context: &mut Context<'_, impl Sink>, 
 
 /// A probe went onto the air.
 pub(super) fn on_probe_departure(flow: &mut Flow) {
-    if let Phase::Probing { waiting_since } = &mut flow.phase {
+    if let Phase::Probing { waiting_since, .. } = &mut flow.phase {
         *waiting_since = None;
     }
 }
@@ -169,7 +180,12 @@ pub(super) fn on_probe_departure(flow: &mut Flow) {
 pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     match flow.phase {
         Phase::Steady | Phase::Waiting { .. } => {}
-        Phase::Probing { .. } => {
+        Phase::Probing { since, .. } => {
+            if now.since(since) > flow.round_trip.shortest() * 2 {
+                // The first probe was lost, too: it was the link, not the sender.
+                flow.disclosure.forgive();
+                flow.withheld_since = None;
+            }
             // What departed within the last round trip may yet be answered.
             let lost_before = now - flow.round_trip.shortest();
             // An ACK that ends within a segment acknowledges a probe: the segment is lost, and what
@@ -206,8 +222,6 @@ fn on_link_back(
     let Restart::Probe(config) = context.config.restart else { return };
     flow.timers.stop(Timer::Restart);
     flow.phase = Phase::Steady;
-    flow.withheld_since = None;
-    flow.disclosure.forgive();
     flow.timers.set(Timer::Persist, now + patience(flow, context.config));
     let Some(lowest) = flow.lowest_missing().filter(|_| !flow.cache.is_empty()) else { return };
     let wired = flow.wired.shortest();
@@ -225,20 +239,26 @@ fn on_link_back(
     }
 }
 
-/// Data came from the fixed host: the sender moves. If it repeats, it knows of the losses. If it
+/// Data came from the fixed host: the sender moves. If it repeats, it knows of the losses; one that
+/// repeats the lowest segment only, at a time, is helped all the same ([`super::assist`]). If it
 /// goes on, duplicate ACKs will follow; with SACK blocks they show every hole, and the normal
 /// repair is fast. Without them it would take a round trip for each: the ramp begins at once.
 #[inline]
 pub(super) fn on_sender(
     flow: &mut Flow,
-    case: Case,
+    (case, start): (Case, Seq),
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) {
     if !matches!(flow.phase, Phase::Waiting { .. } | Phase::Ramping { .. }) {
         return;
     }
-    if case != Case::New || flow.evidence.has_seen_sack() {
+    let ramping = matches!(flow.phase, Phase::Ramping { .. });
+    let repeats = match case {
+        Case::New => false,
+        _ => !ramping || flow.last_ack.is_some_and(|ack| start.after(ack)),
+    };
+    if repeats || flow.evidence.has_seen_sack() {
         flow.phase = Phase::Steady;
         flow.timers.stop(Timer::Restart);
     } else if let Phase::Waiting { lost_before } = flow.phase
@@ -250,7 +270,12 @@ pub(super) fn on_sender(
 }
 
 /// The first step of the ramp.
-fn ramp(flow: &mut Flow, lost_before: Instant, context: &mut Context<'_, impl Sink>, now: Instant) {
+pub(super) fn ramp(
+    flow: &mut Flow,
+    lost_before: Instant,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
     flow.phase = Phase::Steady;
     let Some(lowest) = flow.lowest_missing() else { return };
     rule(context.sink, flow.key, None, ("RESTART", "ramp", lowest.0.into()));
@@ -289,6 +314,11 @@ fn resend_lost(
         index += 1;
     }
     if left < count {
+        if !flow.evidence.has_seen_sack() {
+            // Some of them may have arrived before.
+            let until = now + flow.round_trip.twice_smoothed(DELAYED_ACK);
+            flow.evidence.expect_own_duplicates(count - left, until, now);
+        }
         flow.episode_end = Some(flow.last_seen);
         arm_round_trip(flow, context.config, now);
     }
@@ -303,7 +333,7 @@ pub(super) fn on_link_down(flow: &mut Flow, config: &Config, now: Instant) {
     if let Restart::Probe(probe) = config.restart
         && !flow.cache.is_empty()
     {
-        flow.phase = Phase::Probing { waiting_since: None };
+        flow.phase = Phase::Probing { since: now, waiting_since: None };
         flow.timers.set(Timer::Restart, now + probe.interval_while_down);
     }
 }
@@ -313,6 +343,8 @@ pub(super) fn on_link_up(flow: &mut Flow, context: &mut Context<'_, impl Sink>, 
     if flow.cache.is_empty() {
         return;
     }
+    flow.disclosure.forgive();
+    flow.withheld_since = None;
     flow.timers.set(Timer::Persist, now + patience(flow, context.config));
     on_link_back(flow, (Proof::Certain, now), context, now);
 }

@@ -21,6 +21,10 @@ pub(super) struct RoundTrip {
 /// After this long a shortest sample is replaced, so that a change of the path is noticed.
 const SHORTEST_SPAN: Duration = Duration::from_secs(10);
 
+/// The time to wait for an ACK as long as nothing is known: that of the paper's persist timer
+/// (SNOOP-TMR-5).
+const UNKNOWN: Duration = Duration::from_millis(200);
+
 impl RoundTrip {
     /// Takes a sample: weight 1/4, so that shifts do (paper, section 6).
     #[inline]
@@ -82,8 +86,17 @@ impl RoundTrip {
         (self.smoothed * 2).max(floor)
     }
 
-    /// The same, but no less than four deviations above the mean.
+    /// True if there was a sample.
+    pub(super) fn is_known(&self) -> bool {
+        !self.smoothed.is_zero()
+    }
+
+    /// The same, but no less than four deviations above the mean, and 200 ms before the first
+    /// sample: what is repeated sooner than it can be answered gives none.
     pub(super) fn with_deviation(&self, floor: Duration) -> Duration {
+        if !self.is_known() {
+            return floor.max(UNKNOWN);
+        }
         self.twice_smoothed(floor).max(self.smoothed + self.deviation * 4)
     }
 }

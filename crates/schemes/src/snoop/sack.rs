@@ -30,8 +30,10 @@ pub(super) struct Evidence {
     pub(super) latest_in_line: Option<Arrived>,
     /// Something arrived since the holes were last looked at.
     pub(super) news: bool,
-    /// Cached segments that arrived, counted modulo 2^32.
+    /// Cached segments that arrived after they had been sent again, counted modulo 2^32.
     delivered: u32,
+    /// Cached segments above the last ACK that arrived, as far as duplicate ACKs tell.
+    arrived: u32,
     /// Extra time granted to a segment that others overtake; see `on_unneeded`.
     pub(super) allowance: Duration,
     /// The flow carried SACK blocks.
@@ -74,9 +76,24 @@ impl Evidence {
         !self.holes.is_empty()
     }
 
-    /// Cached segments that arrived so far, modulo 2^32.
+    /// Cached segments that arrived after they had been sent again, modulo 2^32.
     pub(super) fn delivered(&self) -> u32 {
         self.delivered
+    }
+
+    /// Segments above the last ACK that arrived, as duplicate ACKs without blocks tell.
+    pub(super) fn arrived(&self) -> u32 {
+        self.arrived
+    }
+
+    /// A duplicate ACK came: one more.
+    pub(super) fn on_duplicate(&mut self) {
+        self.arrived = self.arrived.saturating_add(1);
+    }
+
+    /// `count` cached segments were acknowledged at once: all but the lowest had arrived before.
+    pub(super) fn on_acknowledged(&mut self, count: u32) {
+        self.arrived = self.arrived.saturating_sub(count.saturating_sub(1));
     }
 
     /// True if a duplicate ACK may answer one of the agent's own duplicates.
@@ -170,7 +187,9 @@ pub(super) fn on_delivered(
     if entry.sacked {
         return None;
     }
-    evidence.delivered = evidence.delivered.wrapping_add(1);
+    if entry.retransmissions > 0 || entry.sender_retransmitted {
+        evidence.delivered = evidence.delivered.wrapping_add(1);
+    }
     if entry.copy == Copy::Queued {
         return None;
     }

@@ -96,12 +96,18 @@ pub(super) fn arm_round_trip(flow: &mut Flow, config: &Config, now: Instant) {
     flow.timers.set(Timer::RoundTrip, at);
 }
 
-/// Lets every timer of the flow fire that is due.
+/// Lets every timer of the flow fire that is due. Two may want the same segment at once: it is sent
+/// once.
 pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) -> Fate {
+    let mut wanted = None;
     while let Some(due) = flow.timers.pop_due(now) {
         match due {
-            due if due == Timer::RoundTrip as usize => on_round_trip(flow, context, now),
-            due if due == Timer::Persist as usize => on_persist(flow, context, now),
+            due if due == Timer::RoundTrip as usize => {
+                wanted = on_round_trip(flow, context, now).or(wanted);
+            }
+            due if due == Timer::Persist as usize => {
+                wanted = on_persist(flow, context, now).or(wanted);
+            }
             due if due == Timer::Restart as usize => restart::on_timer(flow, context, now),
             due if due == Timer::Reordering as usize => repair::on_reordering(flow, context, now),
             _ => {
@@ -113,6 +119,9 @@ pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: I
             }
         }
     }
+    if let Some(index) = wanted {
+        resend(flow, index, Occasion::Timer, context, now);
+    }
     Fate::Keep
 }
 
@@ -123,10 +132,15 @@ const COPY_DROPPED_AFTER: Duration = Duration::from_secs(1);
 pub(super) const DELAYED_ACK: Duration = Duration::from_millis(40);
 
 /// SNOOP-TMR-2: the lowest segment once more. Ours: the lowest that the mobile host is known to
-/// lack; if that is not cached, the sender repairs it, and a timer here would send in vain.
-fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+/// lack; if that is not cached, the sender repairs it, and a timer here would send in vain. Returns
+/// the place in the cache of what is to be sent.
+fn on_round_trip(
+    flow: &mut Flow,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Option<usize> {
     if context.shared.radio == Radio::Down {
-        return;
+        return None;
     }
     let index = match context.config.repair {
         Repair::Counted => Some(0),
@@ -138,27 +152,29 @@ fn on_round_trip(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
         if flow.cache.is_empty() {
             flow.episode_end = None;
         }
-        return;
+        return None;
     };
     let seq = entry.start;
     if repair::is_left_to_the_sender(flow, entry) {
-        return arm_round_trip(flow, context.config, now);
+        arm_round_trip(flow, context.config, now);
+        return None;
     }
     if entry.retransmissions >= context.config.retransmissions_max {
         // SNOOP-TMR-7: its duplicate ACKs pass from here on.
         flow.episode_end = None;
         rule(context.sink, flow.key, None, ("SNOOP-TMR-7", "local effort ended", seq.0.into()));
-        return;
+        return None;
     }
     if context.config.repair == Repair::Evidence {
-        let Some(due) = repeat_due(flow, entry, context.config, now) else { return };
+        let due = repeat_due(flow, entry, context.config, now)?;
         if due > now {
-            return flow.timers.set(Timer::RoundTrip, due);
+            flow.timers.set(Timer::RoundTrip, due);
+            return None;
         }
     }
     rule(context.sink, flow.key, None, ("SNOOP-TMR-2", "round-trip timer", seq.0.into()));
-    resend(flow, index, Occasion::Timer, context, now);
     arm_round_trip(flow, context.config, now);
+    Some(index)
 }
 
 /// When the timer may repeat a segment; `None` if something else will tell. Ours counts from the
@@ -182,39 +198,46 @@ fn repeat_due(flow: &Flow, entry: &Entry, config: &Config, now: Instant) -> Opti
     Some(since + timeout)
 }
 
-/// SNOOP-TMR-5 and SNOOP-TMR-6: silence while the cache holds something.
-fn on_persist(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+/// SNOOP-TMR-5 and SNOOP-TMR-6: silence while the cache holds something. Returns the place in the
+/// cache of what is to be sent.
+fn on_persist(
+    flow: &mut Flow,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Option<usize> {
     let Some(entry) = flow.cache.front() else {
         // Idle: the next data arms the timer again.
         flow.cache.shrink();
-        return;
+        return None;
     };
     if flow.phase.is_probing() {
         // The restart timer has taken over; the link's return arms this one again.
-        return;
+        return None;
     }
     let seq = entry.start;
     let used_up = entry.retransmissions >= context.config.retransmissions_max;
-    let patience = restart::patience(flow, context.config);
-    let due = restart::silent_since(flow, context.config, now) + patience;
+    let due = restart::acts_at(flow, context.config, now);
     if due > now {
         flow.timers.set(Timer::Persist, due);
-        return;
+        return None;
     }
-    flow.timers.set(Timer::Persist, now + patience);
+    flow.timers.set(Timer::Persist, now + restart::patience(flow, context.config));
     if context.shared.radio == Radio::Down {
-        return;
+        return None;
     }
     match context.config.restart {
         Restart::Persist => {
             // Any ACK above the last one is a new one again, any other one unexpected.
             flow.expected_dupacks = 0;
-            if !used_up {
-                let did = ("SNOOP-TMR-5", "persist timer", seq.0.into());
-                rule(context.sink, flow.key, None, did);
-                resend(flow, 0, Occasion::Timer, context, now);
+            if used_up {
+                return None;
             }
+            rule(context.sink, flow.key, None, ("SNOOP-TMR-5", "persist timer", seq.0.into()));
+            Some(0)
         }
-        Restart::Probe(_) => restart::on_silence(flow, context, now),
+        Restart::Probe(_) => {
+            restart::on_silence(flow, context, now);
+            None
+        }
     }
 }

@@ -93,7 +93,7 @@ fn a_queue_that_overflows_is_shown_and_no_transfer_is_slower_than_without_agent(
         let (with, without) = (modern.now.as_secs_f64(), plain.now.as_secs_f64());
         assert!(with <= without * 1.05, "queue {queue_packets}: {with} s, without {without} s");
         assert!(
-            modern.queue_drops <= plain.queue_drops * 2,
+            modern.queue_drops * 4 <= plain.queue_drops * 5,
             "queue {queue_packets}: {} drops, without {}",
             modern.queue_drops,
             plain.queue_drops
@@ -110,6 +110,48 @@ fn losses_on_the_air_are_hidden_where_they_would_cost_goodput() {
         let (with, without) = (modern.goodput_share(loss), plain.goodput_share(loss));
         assert!(with >= wanted && with >= without, "{with:.3}, without {without:.3}, at {loss}");
     }
+}
+
+/// 1000 was lost on the wire, so that the sender learns of it and repeats it; 3, 5, 6 and 8 on the
+/// air. The sender without SACK would need a round trip for each.
+fn recovering() -> Drill {
+    let mut drill = Drill::modern();
+    drill.timestamp = Some(5);
+    drill.segments(0, 1).after_millis(10).ack(1000).after_millis(30);
+    drill.segments(2, 8).after_millis(10).ack(1000).ack(1000).ack(1000).ack(1000);
+    drill.after_millis(30).data(1000..2000).after_millis(10).quietly();
+    drill.timestamp = Some(6);
+    drill.ack(3000);
+    drill
+}
+
+#[test]
+fn mod_1_without_sack_the_agent_helps_through_a_recovery_of_many_holes() {
+    let mut drill = recovering();
+    drill.expect(&["wired ack 3000", "radio high 3000..4000 local", "radio high 4000..5000 local"]);
+    drill.after_millis(10).ack(5000).expect(&[
+        "wired ack 5000",
+        "radio high 5000..6000 local",
+        "radio high 6000..7000 local",
+        "radio high 7000..8000 local",
+        "radio high 8000..9000 local",
+    ]);
+    // The mobile host had 4 and 7 before: it answers their copies by duplicates.
+    drill.ack(5000).expect(&["MOD-1 ack 5000"]);
+    drill.after_millis(10).ack(6000).expect(&["wired ack 6000", "radio high 9000..10000 local"]);
+    drill.ack(8000).ack(8000).expect(&["wired ack 8000", "MOD-1 ack 8000"]);
+}
+
+#[test]
+fn snoop_data_4_a_repeat_that_crosses_its_ack_needs_no_other() {
+    let mut drill = recovering();
+    drill.quietly();
+    // Sent before that ACK came.
+    drill.timestamp = Some(5);
+    // The ACK of 3000 has been under way for less than the wired round trip of 30 ms.
+    drill.after_millis(29).data(2000..3000).expect(&["SNOOP-DATA-4 2000..3000"]);
+    drill.after_millis(1).quietly().data(2000..3000);
+    drill.expect(&["wired ack 3000 agent", "SNOOP-DATA-4 2000..3000"]);
 }
 
 /// Segments 0 to 49 departed; the first 20 are acknowledged, each after a longer wait.

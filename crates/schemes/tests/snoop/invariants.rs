@@ -127,7 +127,7 @@ proptest! {
                 }
             }
             seen = drill.sink.sent.len();
-            prop_assert!(drill.agent.held_bytes() <= bytes_max + 1, "FIN included");
+            prop_assert!(drill.agent.held_bytes() <= bytes_max, "FIN included");
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::drill::{Drill, FIXED, MOBILE, segment, tcp_mut};
 use sansio::{Duration, Host, Instant, Notice, PacketId, Payload, Priority, Side, StreamId};
 use schemes::snoop::Config;
-use schemes::snoop::config::{Bounds, Departures, SackTowardSender};
+use schemes::snoop::config::{Bounds, CopyTimestamps, Departures, SackTowardSender};
 use std::num::NonZeroU16;
 use wire::ip::Ecn;
 use wire::tcp::{Flags, Options, kind};
@@ -198,10 +198,90 @@ fn mod_3_and_mod_12_a_local_retransmission_repeats_timestamps_and_ecn_bits() {
     assert_eq!(copy.parent, Some(original.id));
 }
 
+/// MOD-3, "a PAWS-enforcing peer accepts all": once the sender has repaired a hole, the mobile host
+/// discards whatever is older than that repair (RFC 7323, section 5.3).
+#[test]
+fn mod_3_a_copy_is_no_older_than_what_the_mobile_host_last_echoed() {
+    let value = |drill: &Drill| {
+        let tcp = drill.last_sent(Side::RADIO).as_tcp().expect("TCP");
+        tcp.options.timestamps().expect("has timestamps").value
+    };
+    let repaired = |config| {
+        let mut drill = Drill::new(config);
+        drill.timestamp = Some(5);
+        drill.segments(0, 1).after_millis(10).ack(1000).segments(2, 4).after_millis(10);
+        drill.ack(1000).ack(1000).ack(1000);
+        // 1000 was lost on the wire, 3000 on the air; 1000 comes with a newer TSval.
+        drill.timestamp = Some(90);
+        drill.data(1000..2000).after_millis(10).quietly();
+        drill.ack(3000).expect(&["wired ack 3000", "radio high 3000..4000 local"]);
+        drill
+    };
+    assert_eq!(value(&repaired(Config::modern())), 7090);
+    let as_sent = Config { copy_timestamps: CopyTimestamps::AsSent, ..Config::modern() };
+    assert_eq!(value(&repaired(as_sent)), 7005);
+}
+
+#[test]
+fn mod_3_an_echo_that_the_sender_never_sent_changes_no_copy() {
+    let mut drill = Drill::modern();
+    drill.timestamp = Some(5);
+    drill.segments(0, 5).after_millis(10).ack(1000).quietly();
+    drill.timestamp = Some(1 << 20);
+    drill.ack(1000).expect(&["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"]);
+    let copy = drill.last_sent(Side::RADIO).as_tcp().expect("TCP");
+    assert_eq!(copy.options.timestamps().expect("has timestamps").value, 7005);
+}
+
 #[test]
 fn mod_5_without_a_scale_every_change_of_the_window_field_is_an_update() {
     let mut drill = window();
     drill.ack_with(1000, |packet| tcp_mut(packet).window = 1001).expect(&["wired ack 1000"]);
+}
+
+/// The SYNs of both hosts pass, with these scales; then as [`window`].
+fn with_scales(fixed: u8, mobile: u8) -> Drill {
+    let mut drill = Drill::modern();
+    let scale = |packet: &mut sansio::Packet, flags, shift| {
+        tcp_mut(packet).flags = flags;
+        let option = [kind::WINDOW_SCALE, 3, shift, kind::NOP];
+        tcp_mut(packet).options.push(&option).expect("room");
+    };
+    drill.ack_with(0, |packet| scale(packet, Flags::SYN, mobile));
+    drill.data_with(0..0, |packet| scale(packet, Flags::SYN.with(Flags::ACK), fixed));
+    drill.segments(0, 10).after_millis(10).ack(1000).quietly();
+    drill
+}
+
+#[test]
+fn mod_5_with_a_scale_only_a_window_that_allows_more_or_closes_is_an_update() {
+    let duplicate = &["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"];
+    let mut drill = with_scales(0, 7);
+    // A smaller one takes nothing back: a duplicate like any other.
+    drill.ack_with(1000, |packet| tcp_mut(packet).window = 999).expect(duplicate);
+    // 80 KB, as far as ever: nothing new. One unit more is; and so is a window that closes.
+    drill.ack_with(1000, |packet| tcp_mut(packet).window = 1000);
+    drill.expect(&["SNOOP-ACK-9 ack 1000"]);
+    drill.ack_with(1000, |packet| tcp_mut(packet).window = 1001).expect(&["wired ack 1000"]);
+    drill.ack_with(1000, |packet| tcp_mut(packet).window = 0).expect(&["wired ack 1000"]);
+}
+
+#[test]
+fn mod_5_windows_are_judged_in_bytes_by_their_right_edge() {
+    let mut drill = with_scales(0, 7);
+    // 1000 + 1000 * 128 was allowed; now 2000 + 990 * 128, which is 280 less.
+    drill.ack_with(2000, |packet| tcp_mut(packet).window = 990).expect(&["wired ack 2000"]);
+    // 2 units of 128 bytes stay within what was allowed before; a third goes beyond.
+    drill.ack_with(2000, |packet| tcp_mut(packet).window = 992);
+    drill.expect(&["radio high 2000..3000 local", "SNOOP-ACK-7 ack 2000"]);
+    drill.ack_with(2000, |packet| tcp_mut(packet).window = 993).expect(&["wired ack 2000"]);
+}
+
+#[test]
+fn mod_5_a_flow_picked_up_on_the_way_has_no_scale_and_its_windows_are_not_interpreted() {
+    let mut drill = with_scales(0, 7);
+    drill.notice(Notice::Forget).segments(10, 10).after_millis(10).ack(11_000).quietly();
+    drill.ack_with(11_000, |packet| tcp_mut(packet).window = 999).expect(&["wired ack 11000"]);
 }
 
 #[test]
@@ -453,6 +533,44 @@ fn restart_a_radio_that_holds_packets_gets_no_probes() {
     let mut drill = window();
     drill.hold_the_air().ack(10_000).segments(10, 5).after_millis(5_000).quietly();
     assert_eq!(drill.statistics().probes, 0);
+}
+
+/// What the agent sends again itself is no sign of life, but may be answered before it counts as
+/// lost.
+#[test]
+fn restart_own_copies_do_not_put_off_the_first_probe() {
+    let mut drill = window();
+    let silent_since = drill.now;
+    drill.ack(1000).expect(&["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"]);
+    drill.after_millis(59).quietly();
+    assert!(drill.statistics().timer_retransmissions > 0, "repeated in the meantime");
+    drill.at(silent_since + Duration::from_millis(60 + 13)).quietly();
+    assert_eq!(drill.statistics().probes, 1);
+}
+
+/// Probes that nothing may follow would keep the sender from its timeout, a byte at a time.
+#[test]
+fn restart_without_a_budget_the_sender_is_left_to_its_timeout() {
+    let bounds = |bounds: &mut Bounds| {
+        bounds.retransmission_percent = 0;
+        bounds.retransmission_floor_bytes = 999;
+    };
+    let mut drill = Drill::new(with_bounds(bounds));
+    drill.segments(0, 10).after_millis(10).ack(1000).quietly();
+    drill.after_millis(5_000).expect(&[]);
+    assert_eq!(drill.statistics().probes, 0);
+}
+
+/// A round trip that is not known yet is not zero.
+#[test]
+fn snoop_tmr_2_before_the_first_sample_nothing_is_overtaken_or_repeated_within_200_ms() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 5).after_millis(10).ack(0).quietly();
+    drill.ack(0).expect(&["radio high 0..1000 local", "SNOOP-ACK-7 ack 0"]);
+    drill.after_millis(10).ack(1000).expect(&["wired ack 1000"]);
+    drill.after_millis(199).expect(&[]);
+    drill.after_millis(1).quietly();
+    assert_eq!(drill.statistics().timer_retransmissions, 1);
 }
 
 #[test]

@@ -95,6 +95,20 @@ fn snoop_cache_3_above_the_mark_only_older_data_is_cached() {
 }
 
 #[test]
+fn snoop_cache_2_a_fin_without_data_counts_toward_the_limits_like_a_byte() {
+    let flow = Config { cache_bytes_max: 2000, cache_mark_percent: 100, ..Config::strict() };
+    let total = Config { cache_bytes_total_max: 2000, ..Config::strict() };
+    for (config, name) in [(flow, "snoop cache bytes"), (total, "snoop cache bytes of all flows")] {
+        let mut drill = Drill::new(config);
+        let fin = Flags::ACK.with(Flags::FIN);
+        drill.segments(0, 2).data_with(2000..2000, |packet| tcp_mut(packet).flags = fin);
+        drill.expect(&["radio 0..1000", "radio 1000..2000", "radio 2000..2000 fin"]);
+        assert_eq!(drill.agent.held_bytes(), 2000);
+        assert!(drill.acted(name), "{name}");
+    }
+}
+
+#[test]
 fn snoop_data_1_a_jump_over_a_gap_is_new_data() {
     let mut drill = Drill::strict();
     drill.segments(0, 1).segments(4, 1).expect(&["radio 0..1000", "radio 4000..5000"]);
@@ -340,6 +354,17 @@ fn snoop_tmr_5_silent_while_the_link_is_known_to_be_down() {
     drill.notice(Notice::LinkDown(Side::RADIO)).after_millis(5_000).expect(&[]);
     drill.notice(Notice::LinkUp(Side::RADIO)).after_millis(200);
     drill.expect(&["radio high 2000..3000 local"]);
+}
+
+#[test]
+fn snoop_tmr_2_and_5_both_timers_due_at_once_send_one_copy() {
+    let mut drill = Drill::strict();
+    drill.segments(0, 3).after_millis(100).ack(1000).ack(1000).quietly();
+    // Twice the round trip of 100 ms, and 200 ms of silence.
+    let due = drill.now + Duration::from_millis(200);
+    drill.at(due - Duration::from_nanos(1)).expect(&[]);
+    drill.at(due).expect(&["radio high 1000..2000 local"]);
+    assert!(drill.acted("SNOOP-TMR-2") && drill.acted("SNOOP-TMR-5"), "both fired");
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! Helping a sender without SACK through a recovery of many holes (*modern*; not the paper's).
+//!
+//! A queue that overflows takes a hundred segments at once, and a sender without SACK repairs one
+//! of them per round trip (RFC 6582). It has learned of the losses and halved its window; what is
+//! left is work that the base station does faster, since it holds the window.
+//!
+//! ```text
+//!   sender sends    1  2  3  4  5  6  7  8     1'             2'
+//!   lost            x  x     x     x     x
+//!   mobile host           d     d     d  d        ack 1          ack 3 ...
+//!   the agent                                      2 3    4 5 6 7
+//! ```
+//!
+//! The ACK of the sender's repeat 1' stops at the next hole, 2: whatever departed before 1' has
+//! arrived by now or is lost. Duplicates d tell how many arrived, not which. So all of it is sent
+//! again in order, as fast as ACKs return ([`super::restart`]), if that takes less time than one
+//! empty round trip for each of those lost beside 2. A window takes the round trip that it fills.
+
+use super::Context;
+use super::cache::{Copy, Entry};
+use super::config::{Config, Repair};
+use super::flow::Flow;
+use super::restart::{self, Phase};
+use super::timers::DELAYED_ACK;
+use sansio::{Instant, Sink};
+use wire::tcp::Seq;
+
+/// A new ACK covers what the sender had sent again, last at `repeated_at`, and stops short.
+pub(super) fn on_partial_ack(
+    flow: &mut Flow,
+    repeated_at: Instant,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    let usual = flow.phase == Phase::Steady && flow.aside.is_none();
+    if !usual || !flow.round_trip.is_known() || flow.evidence.has_seen_sack() {
+        return;
+    }
+    let settled = |entry: &&Entry| entry.copy == Copy::Departed && entry.departed_at <= repeated_at;
+    if flow.lowest_entry().filter(settled).is_none() {
+        return;
+    }
+    let count = flow.cache.iter().filter(settled).count() as u64;
+    let lost = count.saturating_sub(flow.evidence.arrived().into());
+    let empty_path = flow.round_trip.shortest() + flow.wired.shortest().unwrap_or_default();
+    if flow.round_trip.smoothed() <= empty_path * lost.saturating_sub(1) {
+        restart::ramp(flow, repeated_at, context, now);
+    }
+}
+
+/// The sender repeats the segment at `start`, of which the agent has sent a copy that is not
+/// answered yet: one of the two will be answered by a duplicate.
+pub(super) fn on_repeat(flow: &mut Flow, start: Seq, now: Instant) {
+    let Phase::Ramping { .. } = flow.phase else { return };
+    let entry = flow.cache.find(start).and_then(|index| flow.cache.get(index));
+    if entry.is_some_and(|entry| entry.retransmissions > 0) {
+        let until = now + flow.round_trip.twice_smoothed(DELAYED_ACK);
+        flow.evidence.expect_own_duplicates(1, until, now);
+    }
+}
+
+/// True if the last new ACK cannot have reached the sender before it repeated what that covers: it
+/// needs no other.
+pub(super) fn is_answered(flow: &Flow, config: &Config, now: Instant) -> bool {
+    let modern = config.repair == Repair::Evidence;
+    let helped = modern && flow.episode_end.is_some() && !flow.evidence.has_seen_sack();
+    let under_way = flow.wired.shortest().is_some_and(|wired| now.since(flow.acked_at) < wired);
+    helped && under_way
+}
