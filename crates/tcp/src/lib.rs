@@ -21,6 +21,7 @@ mod congestion;
 mod connection;
 mod frozen;
 mod handoff;
+mod linux;
 pub mod oracle;
 mod output;
 mod reassembly;
@@ -33,6 +34,7 @@ pub mod state;
 mod statistics;
 mod timeouts;
 mod timers;
+mod tuning;
 
 pub use config::{Config, Congestion, DelayedAck, Reading};
 pub use connection::Endpoint;
