@@ -213,7 +213,9 @@ impl Receiver {
     #[inline]
     fn edge_wanted(&self) -> Seq {
         let free = u64::from(self.buffer_bytes).saturating_sub(self.unread.len()) as u32;
-        self.next + self.tuning.as_ref().map_or(free, |tuning| free.min(tuning.window()))
+        let Some(tuning) = &self.tuning else { return self.next + free };
+        let held = self.unread.len().saturating_add(self.reassembly.bytes());
+        self.next + free.min(tuning.window(held))
     }
 
     /// RFC 9293, 3.8.6.2.2, for a buffer that is not empty.

@@ -5,7 +5,7 @@
 
 use crate::buffer::Buffer;
 use crate::config::IdleRestart;
-use crate::congestion::Loss;
+use crate::congestion::{AnyController, Loss};
 use crate::connection::Endpoint;
 use crate::output::Segment;
 use crate::recovery::Recovery;
@@ -324,7 +324,11 @@ impl Endpoint {
         } else if by_peer < wanted && by_peer <= by_cwnd && by_peer > 0 {
             // Only the peer's window is small: half of its largest is worth a segment, less waits
             // for an ACK or the persist timer (RFC 9293, 3.8.6.2.1).
-            if by_peer < sender.window_max / 2 {
+            let is_worth = match &self.controller {
+                AnyController::Linux(linux) => linux.may_send_runt(sender.una),
+                _ => by_peer >= sender.window_max / 2,
+            };
+            if !is_worth {
                 return 0;
             }
             by_peer
@@ -342,7 +346,7 @@ impl Endpoint {
         self.sender.advance(units);
         let end = self.sender.max;
         if let Some(linux) = self.linux() {
-            linux.on_sent(end, now);
+            linux.on_sent(end, units, now);
         }
     }
 

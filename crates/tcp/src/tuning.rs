@@ -55,10 +55,10 @@ impl Tuning {
         }
     }
 
-    /// The window to offer when nothing waits to be read, bytes.
+    /// The window to offer while so many bytes take room, read or not in order, bytes.
     #[inline]
-    pub(crate) fn window(&self) -> u32 {
-        self.window
+    pub(crate) fn window(&self, held: u64) -> u32 {
+        self.window.min(u64::from(self.bound).saturating_sub(held) as u32)
     }
 
     /// True if the next ACK is due at once.
@@ -79,10 +79,11 @@ impl Tuning {
 
     /// A segment of data came; `pause` is the least time between two that starts it anew.
     pub(crate) fn on_data(&mut self, pause: Duration, now: Instant) {
-        if self.last_data_at.is_some_and(|at| now.since(at) > pause) {
-            self.quick = QUICK_ACKS;
+        match self.last_data_at.replace(now) {
+            None => self.read_since = now,
+            Some(at) if now.since(at) > pause => self.quick = QUICK_ACKS,
+            Some(_) => {}
         }
-        self.last_data_at = Some(now);
     }
 
     /// A full segment echoed a timestamp of ours that is so old.
@@ -138,11 +139,12 @@ mod tests {
     #[test]
     fn the_window_opens_by_two_segments_up_to_its_bound() {
         let mut tuning = Tuning::new(MSS);
-        assert_eq!(tuning.window(), 65_160);
+        assert_eq!(tuning.window(0), 65_160);
         tuning.on_in_order();
-        assert_eq!(tuning.window(), 65_160 + 2 * MSS);
+        assert_eq!(tuning.window(0), 65_160 + 2 * MSS);
         (0..100).for_each(|_| tuning.on_in_order());
-        assert_eq!(tuning.window(), FIRST_BOUND);
+        assert_eq!(tuning.window(0), FIRST_BOUND);
+        assert_eq!(tuning.window(60_000), FIRST_BOUND - 60_000);
     }
 
     #[test]

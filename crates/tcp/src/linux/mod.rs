@@ -47,6 +47,8 @@ pub(crate) struct Linux {
     /// A timeout may yet turn out to be a mistake (RFC 5682).
     frto: bool,
     use_of_cwnd: Use,
+    /// Where the last segment ended that was not full.
+    runt: Option<Seq>,
 }
 
 /// What the sender believes (`tcp_ca_state`).
@@ -119,6 +121,7 @@ impl Linux {
             undo: Undo::default(),
             frto: false,
             use_of_cwnd: Use { is_limited: false, segments_max: 0, until: Seq(0) },
+            runt: None,
         }
     }
 

@@ -122,9 +122,18 @@ impl Endpoint {
 }
 
 impl Linux {
+    /// Less than a segment is sent to fill the peer's window while no other such is under way
+    /// (Minshall's variant of Nagle's algorithm; `tcp_minshall_check`).
+    pub(crate) fn may_send_runt(&self, una: Seq) -> bool {
+        self.runt.is_none_or(|end| end.at_or_before(una))
+    }
+
     /// A new segment was sent, up to `end`.
-    pub(crate) fn on_sent(&mut self, end: Seq, now: Instant) {
+    pub(crate) fn on_sent(&mut self, end: Seq, units: u32, now: Instant) {
         self.queue.push(end, now);
+        if units < self.windows.mss() {
+            self.runt = Some(end);
+        }
         if self.state == State::Recovery {
             self.prr.on_sent();
         }
