@@ -291,6 +291,8 @@ impl Endpoint {
         if start.after(receiver.next) {
             self.statistics.out_of_order_segments_received += 1;
             let pieces_max = receiver.pieces_max;
+            let span = stop.max(receiver.reassembly.end().unwrap_or(stop)).since(receiver.next);
+            receiver.tuning.iter_mut().for_each(|tuning| tuning.on_out_of_order(span));
             if !receiver.reassembly.insert(start, &fresh, pieces_max) {
                 let value = pieces_max as u64;
                 self.report(sink, || EventKind::Limit { name: "tcp pieces out of order", value });

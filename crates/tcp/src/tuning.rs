@@ -106,6 +106,12 @@ impl Tuning {
         }
     }
 
+    /// Bytes came out of order; the last of them ends so far from what is expected. They need room
+    /// beside what a round trip brings (`tcp_data_queue_ofo`).
+    pub(crate) fn on_out_of_order(&mut self, span: u32) {
+        self.bound = self.bound.max(self.read_max.saturating_mul(2).saturating_add(span));
+    }
+
     /// The application read so many bytes.
     pub(crate) fn on_read(&mut self, bytes: u32, now: Instant) {
         self.read = self.read.saturating_add(bytes);
@@ -158,6 +164,15 @@ mod tests {
         let before = tuning.bound;
         tuning.on_read(24 * MSS, at(200));
         assert_eq!(tuning.bound, before, "no more than before");
+    }
+
+    #[test]
+    fn what_waits_out_of_order_gets_room_of_its_own() {
+        let mut tuning = Tuning::new(MSS);
+        tuning.on_out_of_order(30 * MSS);
+        assert_eq!(tuning.bound, FIRST_BOUND, "room enough");
+        tuning.on_out_of_order(50 * MSS);
+        assert_eq!(tuning.bound, 2 * 10 * MSS + 50 * MSS);
     }
 
     #[test]

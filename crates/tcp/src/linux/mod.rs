@@ -86,6 +86,8 @@ pub(crate) struct Ack {
     echo: Option<u32>,
     /// There is something new to send, and the peer's window has room for it.
     can_send_new: bool,
+    /// The circumstances, should it show a loss.
+    loss: Loss,
 }
 
 /// What an ACK leads to.
@@ -206,7 +208,7 @@ impl Linux {
             _ => {}
         }
         match self.state {
-            State::Recovery => self.go_on_recovering(ack, progress),
+            State::Recovery => self.go_on_recovering(ack, acked, progress),
             State::Loss => match self.go_on_after_timeout(ack, acked, progress) {
                 resend if self.state == State::Open => self.watch(ack, resend, progress),
                 resend => resend,
@@ -256,7 +258,7 @@ impl Linux {
         self.remember();
         self.high = ack.next;
         self.prr = Prr::new(self.cwnd_segments());
-        self.windows.halve(self.loss());
+        self.windows.halve(ack.loss);
         self.state = State::Recovery;
     }
 
@@ -270,7 +272,7 @@ impl Linux {
 
     /// In recovery, before its end: a partial ACK shows the next loss (RFC 6582, 3.2), or that
     /// there was none.
-    fn go_on_recovering(&mut self, ack: &Ack, progress: &mut Progress) -> Resend {
+    fn go_on_recovering(&mut self, ack: &Ack, acked: Acked, progress: &mut Progress) -> Resend {
         if ack.is_duplicate {
             self.add_arrived(ack, progress);
             return Resend::Lost;
@@ -279,6 +281,9 @@ impl Linux {
             progress.newly_lost += u32::from(self.queue.mark_first_lost());
             return Resend::Lost;
         }
+        // As far as the segment was late, others overtook it (`tcp_check_sack_reordering`).
+        let others = if self.arrived > 0 { self.queue.len() } else { 0 };
+        self.threshold = self.threshold.max((acked.segments + others).min(THRESHOLD_MAX));
         if self.queue.resent() > 0 {
             return Resend::Nothing;
         }
@@ -409,9 +414,8 @@ impl Linux {
         }
     }
 
-    /// The timer fired, for the `attempt`-th time in a row (`tcp_enter_loss`).
-    fn enter_loss(&mut self, una: Seq, next: Seq, attempt: u32) {
-        let is_again = attempt > 1;
+    /// The timer fired, `is_again`: on the same segment as before (`tcp_enter_loss`).
+    fn enter_loss(&mut self, una: Seq, next: Seq, is_again: bool, loss: Loss) {
         let is_new = self.state < State::Recovery;
         self.arrived = 0;
         self.queue.mark_all_lost();
@@ -423,16 +427,12 @@ impl Linux {
         };
         if !is_reduced {
             self.remember();
-            self.windows.halve(self.loss());
+            self.windows.halve(loss);
         }
         self.windows.collapse();
         self.state = State::Loss;
         self.high = next;
         self.frto = is_new || is_again;
-    }
-
-    fn loss(&self) -> Loss {
-        Loss { flight: self.in_flight() * self.windows.mss(), send_window: 0, attempt: 0 }
     }
 }
 
@@ -445,5 +445,54 @@ impl Controller for Linux {
 
     fn windows_mut(&mut self) -> &mut Windows {
         &mut self.windows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Congestion;
+    use sansio::Instant;
+
+    const MSS: u32 = 1000;
+
+    /// So many segments are under way.
+    fn linux(segments: u32) -> Linux {
+        let mut linux = Linux::new(&Config::linux(Congestion::LinuxReno), MSS);
+        (1..=segments).for_each(|end| linux.on_sent(Seq(end * MSS), MSS, Instant::ZERO));
+        linux
+    }
+
+    fn ack(una: u32, next: u32, is_duplicate: bool) -> Ack {
+        let loss = Loss { flight: 0, send_window: 0, attempt: 0 };
+        let (una, next) = (Seq(una * MSS), Seq(next * MSS));
+        Ack { una, next, is_duplicate, echo: None, can_send_new: false, loss }
+    }
+
+    #[test]
+    fn more_duplicate_acks_than_segments_raise_the_threshold() {
+        let mut linux = linux(6);
+        (0..5).for_each(|_| {
+            linux.on_ack(&ack(0, 6, true), Acked::default());
+        });
+        assert_eq!((linux.state, linux.arrived, linux.threshold), (State::Recovery, 5, 3));
+        linux.on_ack(&ack(0, 6, true), Acked::default());
+        assert_eq!((linux.arrived, linux.threshold), (5, 6), "one of six is lost");
+    }
+
+    #[test]
+    fn rfc_7661_cwnd_opens_only_while_it_limits() {
+        let mut linux = linux(4);
+        linux.note_use(Seq(0), Seq(4 * MSS), true);
+        for una in 1..=4 {
+            let acked = linux.queue.acknowledge(Seq(una * MSS));
+            linux.on_ack(&ack(una, 4, false), acked);
+        }
+        assert_eq!(linux.cwnd_segments(), 10, "ten may be sent, four were");
+        (5..=24).for_each(|end| linux.on_sent(Seq(end * MSS), MSS, Instant::ZERO));
+        linux.note_use(Seq(4 * MSS), Seq(24 * MSS), true);
+        let acked = linux.queue.acknowledge(Seq(6 * MSS));
+        linux.on_ack(&ack(6, 24, false), acked);
+        assert_eq!(linux.cwnd_segments(), 12);
     }
 }

@@ -39,6 +39,7 @@ impl Endpoint {
             is_duplicate,
             echo: self.echoed_timestamp(header),
             can_send_new: u64::from(sent) < self.sender.buffer.len() && sent < self.sender.window,
+            loss: self.loss(0),
         };
         let Some(linux) = self.linux() else { return };
         let before = linux.state;
@@ -71,9 +72,9 @@ impl Endpoint {
 
     /// The timer fired, or a handoff says so: all is taken for lost, and one segment goes out.
     pub(crate) fn on_linux_timeout(&mut self, attempt: u32, sink: &mut impl Sink, now: Instant) {
-        let (una, max) = (self.sender.una, self.sender.max);
+        let (una, max, loss) = (self.sender.una, self.sender.max, self.loss(0));
         if let Some(linux) = self.linux() {
-            linux.enter_loss(una, max, attempt);
+            linux.enter_loss(una, max, attempt > 1, loss);
         }
         self.report_window(sink);
         self.resend_lost(sink, now);
