@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 missing=()
-for need in ip:iproute2 nft:nftables tcpdump:tcpdump node:nodejs npm:npm chromium:chromium; do
+for need in ip:iproute2 nft:nftables tcpdump:tcpdump node:nodejs npm:npm chromium:chromium c++:g++; do
   command -v "${need%%:*}" >/dev/null || missing+=("${need##*:}")
 done
 if [ ${#missing[@]} -gt 0 ]; then
@@ -22,6 +22,8 @@ step() { printf '\n== %s\n' "$*"; "$@"; }
 step cargo fmt --check
 step cargo clippy --locked --workspace --all-targets -- -D warnings
 step cargo test --locked --workspace
+# A workspace of its own, whose targets so are built at least.
+step cargo check --locked --manifest-path fuzz/Cargo.toml
 step env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace
 step cargo build --release --locked -p lasthop-cli
 step target/release/lasthop compare scenarios/flicker.toml --seeds 4 --quiet --out target/demo

@@ -10,7 +10,7 @@ use link::{Limit, channel, hop, outage};
 use sansio::{Duration, FlowKey, Host as Address, Instant, Random, StreamId};
 use schemes::Scheme;
 use tcp::Config;
-use tcp::config::{Halving, Rto, TimerModel};
+use tcp::config::{ReceiveWindow, Rto, TimerModel};
 use wire::tcp::Seq;
 
 /// One run, up to its seed.
@@ -263,27 +263,24 @@ fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
     let congestion = match (case.sender, sack, scenario.hosts) {
         // Reno's windows with SACK's recovery is what RFC 6675 describes.
         (Sender::Reno | Sender::NewReno, true, _) => tcp::Congestion::Sack,
-        // Linux's reno stays in recovery until the whole window is repaired (tcp_input.c).
-        (Sender::Reno, false, Hosts::Modern) => tcp::Congestion::NewReno,
+        // Without SACK, Linux's reno is a sender of its own.
+        (Sender::Reno, false, Hosts::Modern) => tcp::Congestion::LinuxReno,
         _ => congestion,
     };
     let mut config = match scenario.hosts {
         Hosts::Bsd1995 => Config::bsd_1995(congestion),
-        Hosts::Modern => {
-            let config = Config::modern(congestion);
-            let rto = Rto { minimum: LINUX_RTO_MIN, ..config.rto };
-            Config { rto, halving: Halving::Cwnd, ..config }
-        }
+        Hosts::Modern => Config::linux(congestion),
     };
     config.sack = sack;
     config.mss = scenario.mss.0 as u16;
     config.receive_buffer_bytes = scenario.window.0 as u32;
+    if scenario.window != Scenario::WINDOW_MODERN {
+        // A kernel that is told its window does not tune it.
+        config.receive_window = ReceiveWindow::Whole;
+    }
     config.window_scale = config.window_scale.map(|_| scale_for(config.receive_buffer_bytes));
     config
 }
-
-/// Linux's least retransmission timeout (TCP_RTO_MIN), a fifth of what RFC 6298 asks for.
-const LINUX_RTO_MIN: Duration = Duration::from_millis(200);
 
 /// A host's ticks began at a time of its own (open point A3).
 fn with_tick_phase(config: Config, random: &mut Random) -> Config {

@@ -4,6 +4,7 @@
 //! confused ends never keep each other busy; in accepting an empty segment at the very edge of
 //! the window; and in ignoring data on a SYN and the urgent pointer.
 
+use crate::config::ReceiveWindow;
 use crate::congestion::{AnyController, SackUse};
 use crate::connection::{Endpoint, Opening};
 use crate::receiver::{Echo, SHIFT_MAX};
@@ -166,6 +167,9 @@ impl Endpoint {
             mss = mss.saturating_sub(TIMESTAMPS_BYTES);
         }
         self.sender.mss = mss.max(1);
+        if self.config.receive_window == ReceiveWindow::Tuned {
+            self.receiver.start_tuning(self.sender.mss);
+        }
         let shifts = self.receiver.shift_wanted(&self.config).zip(options.window_scale());
         self.scales = shifts.is_some();
         if let Some((ours, theirs)) = shifts {

@@ -18,12 +18,19 @@ pub enum Congestion {
     NewReno,
     /// Reno's windows with a scoreboard (RFC 6675; BASE-5).
     Sack,
+    /// What Linux calls `reno`, without SACK ([`Config::linux`]).
+    LinuxReno,
 }
 
 impl Congestion {
     /// Every sender, in the order of history.
-    pub const ALL: [Congestion; 4] =
-        [Congestion::Tahoe, Congestion::Reno, Congestion::NewReno, Congestion::Sack];
+    pub const ALL: [Congestion; 5] = [
+        Congestion::Tahoe,
+        Congestion::Reno,
+        Congestion::NewReno,
+        Congestion::Sack,
+        Congestion::LinuxReno,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -32,6 +39,7 @@ impl Congestion {
             Congestion::Reno => "reno",
             Congestion::NewReno => "newreno",
             Congestion::Sack => "sack",
+            Congestion::LinuxReno => "linux-reno",
         }
     }
 }
@@ -84,6 +92,9 @@ pub enum Growth {
     /// The bytes acknowledged (RFC 3465, RFC 5681 section 3.1), as Linux counts them: in slow start
     /// without a limit per ACK, up to ssthresh, and the rest beyond it.
     PerByte,
+    /// The same, but beyond ssthresh in whole segments: one whenever as much as cwnd has been
+    /// acknowledged (RFC 3465, 2.1; Linux, `tcp_cong_avoid_ai`).
+    Counted,
 }
 
 /// What a partial ACK in NewReno's recovery leaves of the inflation by duplicate ACKs.
@@ -146,6 +157,19 @@ pub struct Rto {
     pub minimum: Duration,
     /// Upper bound, also when backed off.
     pub maximum: Duration,
+    /// How the deviation is kept, and what the lower bound is of.
+    pub spread: Spread,
+}
+
+/// The part of the retransmission timeout that stands for variation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// A multiple of the mean deviation; the lower bound is of the whole timeout (RFC 6298).
+    Mean,
+    /// As Linux keeps it (`tcp_rtt_estimator`): the lower bound is of this part alone; it follows
+    /// the largest deviation of a round trip at once and falls slowly; a round trip that got
+    /// shorter weighs little.
+    Peak,
 }
 
 impl Rto {
@@ -156,6 +180,7 @@ impl Rto {
         initial: Duration::from_secs(1),
         minimum: Duration::from_secs(1),
         maximum: Duration::from_secs(60),
+        spread: Spread::Mean,
     };
 
     /// BSD: 500 ms ticks, at least two of them, at most 64 s, at first 6 s (Stevens, TCP/IP
@@ -167,6 +192,7 @@ impl Rto {
             initial: Duration::from_secs(6),
             minimum: Duration::from_secs(1),
             maximum: Duration::from_secs(64),
+            spread: Spread::Mean,
         }
     }
 }
@@ -178,6 +204,17 @@ pub enum IdleRestart {
     Keep,
     /// The initial window, if it was larger (RFC 5681, 4.1).
     InitialWindow,
+}
+
+/// How much of the receive buffer is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveWindow {
+    /// All that is free.
+    Whole,
+    /// Of what is free, as much as Linux offers before it knows its peer, then what follows from
+    /// the pace. Such a receiver also acknowledges the first segments, and those after a pause,
+    /// one by one (`tuning`).
+    Tuned,
 }
 
 /// Who takes received bytes out of the receive buffer.
@@ -200,6 +237,8 @@ pub struct Config {
     /// Room for received bytes, which is the largest window offered. 64 KiB less one is the most
     /// without window scaling.
     pub receive_buffer_bytes: u32,
+    /// How much of it is offered.
+    pub receive_window: ReceiveWindow,
     /// Most bytes that [`crate::Endpoint::write`] keeps. No limit by default: payload by name
     /// takes no room.
     pub send_buffer_bytes: u64,
@@ -248,14 +287,13 @@ impl Config {
     pub const fn bsd_1995(congestion: Congestion) -> Config {
         let (deviations, repeated_fast_retransmit) = match congestion {
             Congestion::Tahoe => (2, RepeatedFastRetransmit::Allowed),
-            Congestion::Reno | Congestion::NewReno | Congestion::Sack => {
-                (4, RepeatedFastRetransmit::Careful)
-            }
+            _ => (4, RepeatedFastRetransmit::Careful),
         };
         Config {
             congestion,
             mss: 1460,
             receive_buffer_bytes: 65_535,
+            receive_window: ReceiveWindow::Whole,
             send_buffer_bytes: u64::MAX,
             window_scale: None,
             timestamps: false,
@@ -284,6 +322,7 @@ impl Config {
             congestion,
             mss: 1460,
             receive_buffer_bytes: 4 << 20,
+            receive_window: ReceiveWindow::Whole,
             send_buffer_bytes: u64::MAX,
             window_scale: Some(7),
             timestamps: true,
@@ -305,6 +344,25 @@ impl Config {
         }
     }
 
+    /// Linux hosts since 6.12: the modern ones, with its retransmission timeout of at least 200 ms
+    /// beyond the mean (TCP_RTO_MIN), ssthresh from cwnd, cwnd in whole segments.
+    pub const fn linux(congestion: Congestion) -> Config {
+        let modern = Config::modern(congestion);
+        Config {
+            rto: Rto {
+                minimum: Duration::from_millis(200),
+                maximum: Duration::from_secs(120),
+                spread: Spread::Peak,
+                ..Rto::RFC_6298
+            },
+            halving: Halving::Cwnd,
+            growth: Growth::Counted,
+            receive_window: ReceiveWindow::Tuned,
+            sack: !matches!(congestion, Congestion::LinuxReno),
+            ..modern
+        }
+    }
+
     /// The one-way TCP of ns-2's `tcpVariants` suite: 1000-byte packets, a window of 28 of them,
     /// first ssthresh the same, two packets after the SYN, RTO from 1 s, at first 6 s, an ACK for
     /// every packet.
@@ -314,6 +372,7 @@ impl Config {
             congestion,
             mss: 1000,
             receive_buffer_bytes: window_bytes,
+            receive_window: ReceiveWindow::Whole,
             send_buffer_bytes: u64::MAX,
             window_scale: None,
             timestamps: false,
@@ -325,6 +384,7 @@ impl Config {
                 initial: Duration::from_secs(6),
                 minimum: Duration::from_secs(1),
                 maximum: Duration::from_secs(64),
+                spread: Spread::Mean,
             },
             initial_window_segments: 2,
             initial_ssthresh_bytes: window_bytes,

@@ -22,6 +22,9 @@ impl Endpoint {
         let loss = self.loss(0);
         self.statistics.fast_retransmits += 1;
         self.report(sink, || EventKind::FastRetransmit { seq });
+        if self.is_linux() {
+            return self.on_linux_timeout(1, sink, now);
+        }
         self.controller.on_timeout(loss);
         self.sender.recovery = Recovery::None;
         self.sender.recover = self.sender.max;

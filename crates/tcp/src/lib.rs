@@ -11,8 +11,9 @@
 //! Map: [`config`] (parameters and presets), `connection` (what is called from outside),
 //! `arrival` (segments in), `sender`, `recovery` and `timeouts` (what is sent, and when again),
 //! `receiver` and `reassembly` (what came), `output` (packets), `rtt`, `scoreboard`, `buffer`,
-//! `timers`, [`state`], `congestion` (one file per sender), `frozen`, `handoff` (what a mobile host
-//! is told), [`oracle`] (replay of ns-2's traces).
+//! `timers`, [`state`], `congestion` (one file per sender), `linux` (the sender that Linux calls
+//! `reno`, a state machine of its own), `tuning` (its receiver), `frozen`, `handoff` (what a mobile
+//! host is told), [`oracle`] (replay of ns-2's traces).
 
 mod arrival;
 mod buffer;
@@ -21,6 +22,7 @@ mod congestion;
 mod connection;
 mod frozen;
 mod handoff;
+mod linux;
 pub mod oracle;
 mod output;
 mod reassembly;
@@ -33,6 +35,7 @@ pub mod state;
 mod statistics;
 mod timeouts;
 mod timers;
+mod tuning;
 
 pub use config::{Config, Congestion, DelayedAck, Reading};
 pub use connection::Endpoint;

@@ -135,17 +135,27 @@ impl Endpoint {
     /// The round-trip time by the timestamp that an ACK echoes, if that was sent after the last
     /// timeout.
     pub(crate) fn echoed_round_trip(&self, header: &Header, now: Instant) -> Option<Duration> {
-        self.receiver.timestamps?;
-        let Timestamps { echo, .. } = header.options.timestamps()?;
-        let ticks = self.timestamp(now).wrapping_sub(echo);
+        let ticks = self.timestamp(now).wrapping_sub(self.echoed_timestamp(header)?);
         let ticks_since_timeout =
             self.timestamp(now).wrapping_sub(self.timestamp(self.sender.timed_out_at));
         (ticks <= ticks_since_timeout).then(|| TIMESTAMP_TICK * u64::from(ticks))
     }
 
+    /// How old the timestamp is that an ACK echoes, at least one tick.
+    pub(crate) fn echoed_age(&self, header: &Header, now: Instant) -> Option<Duration> {
+        let ticks = self.timestamp(now).wrapping_sub(self.echoed_timestamp(header)?).max(1);
+        (ticks < 1 << 31).then(|| TIMESTAMP_TICK * u64::from(ticks))
+    }
+
+    /// The timestamp that an ACK echoes.
+    pub(crate) fn echoed_timestamp(&self, header: &Header) -> Option<u32> {
+        self.receiver.timestamps?;
+        header.options.timestamps().map(|timestamps| timestamps.echo)
+    }
+
     /// Our timestamp clock; it begins at a number of the connection's own.
     #[inline]
-    fn timestamp(&self, now: Instant) -> u32 {
+    pub(crate) fn timestamp(&self, now: Instant) -> u32 {
         ((now.as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32).wrapping_add(self.timestamp_base)
     }
 

@@ -41,6 +41,11 @@ impl Reassembly {
         self.pieces.is_empty()
     }
 
+    /// How many bytes are kept.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.ranges.iter().map(|range| u64::from(range.end.since(range.start))).sum()
+    }
+
     /// The byte after the last one kept.
     pub(crate) fn end(&self) -> Option<Seq> {
         self.ranges.last().map(|range| range.end)

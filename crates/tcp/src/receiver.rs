@@ -10,6 +10,7 @@ use crate::connection::Endpoint;
 use crate::reassembly::{Reassembly, SACK_BLOCKS_MAX};
 use crate::state::State;
 use crate::timers::Timer;
+use crate::tuning::Tuning;
 use sansio::{Delivery, Duration, EventKind, Instant, Packet, Payload, Sink};
 use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps};
 
@@ -41,6 +42,8 @@ pub(crate) struct Receiver {
     buffer_bytes: u32,
     mss: u32,
     pieces_max: usize,
+    /// Of a Linux receiver.
+    tuning: Option<Tuning>,
 }
 
 /// The peer's timestamp to echo (RFC 7323, 4.3).
@@ -89,6 +92,7 @@ impl Receiver {
             buffer_bytes,
             mss: u32::from(config.mss),
             pieces_max: buffer_bytes as usize / PIECE_BYTES + PIECES_MIN,
+            tuning: None,
         }
     }
 
@@ -104,6 +108,11 @@ impl Receiver {
         self.next = syn + 1;
         self.edge = self.next;
         self.last_ack_sent = self.next;
+    }
+
+    /// From here on the window is tuned; segments have at most `mss` bytes.
+    pub(crate) fn start_tuning(&mut self, mss: u32) {
+        self.tuning = Some(Tuning::new(mss));
     }
 
     pub(crate) fn forget_holes(&mut self) {
@@ -176,6 +185,9 @@ impl Receiver {
         self.last_ack_sent = self.next;
         self.ack = AckDue::No;
         self.unanswered = 0;
+        if let Some(tuning) = &mut self.tuning {
+            tuning.on_ack_sent();
+        }
     }
 
     pub(crate) fn acknowledge_now(&mut self) {
@@ -194,9 +206,16 @@ impl Receiver {
     }
 
     #[inline]
+    fn is_quick(&self) -> bool {
+        self.tuning.as_ref().is_some_and(Tuning::is_quick)
+    }
+
+    #[inline]
     fn edge_wanted(&self) -> Seq {
-        let free = u64::from(self.buffer_bytes).saturating_sub(self.unread.len());
-        self.next + free as u32
+        let free = u64::from(self.buffer_bytes).saturating_sub(self.unread.len()) as u32;
+        let Some(tuning) = &self.tuning else { return self.next + free };
+        let held = self.unread.len().saturating_add(self.reassembly.bytes());
+        self.next + free.min(tuning.window(held))
     }
 
     /// RFC 9293, 3.8.6.2.2, for a buffer that is not empty.
@@ -217,20 +236,21 @@ impl Endpoint {
         sink: &mut impl Sink,
         now: Instant,
     ) {
-        let receiver = &mut self.receiver;
         let has_fin = header.flags.contains(Flags::FIN);
         let length = packet.payload.len();
+        self.tune(header, length, now);
+        let receiver = &mut self.receiver;
         let end = header.seq + length;
         let in_order = header.seq == receiver.next
             && end.at_or_before(receiver.edge)
             && receiver.reassembly.is_empty()
             && receiver.fin.is_none();
         if in_order && !has_fin {
-            self.accept(packet.payload.clone(), sink);
+            self.accept(packet.payload.clone(), sink, now);
             self.delay_ack(packet.segments(), now);
             return;
         }
-        self.receive_slowly(header, &packet.payload, sink);
+        self.receive_slowly(header, &packet.payload, sink, now);
         if self.receiver.fin == Some(self.receiver.next) && !self.receiver.finished {
             self.receiver.next += 1;
             self.receiver.finished = true;
@@ -240,7 +260,13 @@ impl Endpoint {
 
     /// Anything but the next bytes alone: parts are old, beyond the window or a hole, or there is
     /// a FIN. All of that is acknowledged at once (RFC 5681, 4.2).
-    fn receive_slowly(&mut self, header: &Header, payload: &Payload, sink: &mut impl Sink) {
+    fn receive_slowly(
+        &mut self,
+        header: &Header,
+        payload: &Payload,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) {
         let receiver = &mut self.receiver;
         receiver.ack = AckDue::Now;
         let limit = receiver.fin.unwrap_or(receiver.edge).min(receiver.edge);
@@ -257,6 +283,7 @@ impl Endpoint {
         if !start.before(stop) {
             if !payload.is_empty() {
                 self.statistics.duplicate_segments_received += 1;
+                receiver.tuning.iter_mut().for_each(Tuning::on_repetition);
             }
             return;
         }
@@ -264,28 +291,52 @@ impl Endpoint {
         if start.after(receiver.next) {
             self.statistics.out_of_order_segments_received += 1;
             let pieces_max = receiver.pieces_max;
+            let span = stop.max(receiver.reassembly.end().unwrap_or(stop)).since(receiver.next);
+            receiver.tuning.iter_mut().for_each(|tuning| tuning.on_out_of_order(span));
             if !receiver.reassembly.insert(start, &fresh, pieces_max) {
                 let value = pieces_max as u64;
                 self.report(sink, || EventKind::Limit { name: "tcp pieces out of order", value });
             }
             return;
         }
-        self.accept(fresh, sink);
+        self.accept(fresh, sink, now);
         while let Some(payload) = self.receiver.reassembly.pop(self.receiver.next) {
-            self.accept(payload, sink);
+            self.accept(payload, sink, now);
         }
     }
 
     /// Takes the next bytes in order.
     #[inline]
-    fn accept(&mut self, payload: Payload, sink: &mut impl Sink) {
+    fn accept(&mut self, payload: Payload, sink: &mut impl Sink, now: Instant) {
         let length = payload.len();
         self.receiver.next += length;
         self.statistics.bytes_received += u64::from(length);
+        if let Some(tuning) = &mut self.receiver.tuning {
+            tuning.on_read(length, now);
+        }
         if self.reads_at_once() {
             sink.deliver(Delivery { payload });
         } else {
             self.receiver.unread.push(payload);
+        }
+    }
+
+    /// What a segment of data tells a Linux receiver.
+    #[inline]
+    fn tune(&mut self, header: &Header, length: u32, now: Instant) {
+        if self.receiver.tuning.is_none() {
+            return;
+        }
+        let pause = self.rtt.timeout();
+        let echo = self.echoed_timestamp(header).zip(self.echoed_age(header, now));
+        let receiver = &mut self.receiver;
+        let Some(tuning) = &mut receiver.tuning else { return };
+        tuning.on_data(pause, now);
+        if let Some((echo, age)) = echo.filter(|_| length >= self.sender.mss) {
+            tuning.on_echo(echo, age);
+        }
+        if header.seq == receiver.next {
+            tuning.on_in_order();
         }
     }
 
@@ -294,7 +345,7 @@ impl Endpoint {
         let receiver = &mut self.receiver;
         receiver.unanswered += segments;
         match self.config.delayed_ack {
-            DelayedAck::Within(span) if receiver.unanswered < 2 => {
+            DelayedAck::Within(span) if receiver.unanswered < 2 && !receiver.is_quick() => {
                 receiver.ack = AckDue::Later;
                 if !self.timers.is_armed(Timer::DelayedAck) {
                     self.timers.set(Timer::DelayedAck, now + span);

@@ -30,6 +30,9 @@ impl Endpoint {
     /// A duplicate ACK. With a scoreboard only one that brings news of it counts (RFC 6675, 2).
     pub(crate) fn on_dupack(&mut self, header: &Header, sink: &mut impl Sink, now: Instant) {
         self.statistics.dupacks_received += 1;
+        if self.is_linux() {
+            return self.on_linux_ack(header, true, sink, now);
+        }
         let news = self.note_sack(header);
         if self.uses_scoreboard() && news == 0 {
             return;
@@ -189,7 +192,8 @@ impl Endpoint {
         self.controller.on_fast_retransmit(loss);
         self.timers.set(Timer::Retransmission, self.rtt.deadline(now));
         match self.controller.repair() {
-            Repair::GoBackN => self.sender.next = seq,
+            // Linux never comes here: its own state machine begins its recoveries.
+            Repair::GoBackN | Repair::Linux => self.sender.next = seq,
             Repair::FastRecovery | Repair::PartialAcks => {
                 self.sender.recovery = Recovery::Fast;
                 self.resend_first(sink, now);

@@ -5,8 +5,9 @@
 //! We differ from BSD in keeping nanoseconds where it keeps ticks; a sample is whole ticks all the
 //! same.
 
-use crate::config::{Rto, TimerModel};
+use crate::config::{Rto, Spread, TimerModel};
 use sansio::{Duration, Instant};
+use wire::tcp::Seq;
 
 /// The estimator of one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +17,11 @@ pub(crate) struct RoundTrip {
     smoothed_times_8: u64,
     /// Four times the mean deviation, ns.
     deviation_times_4: u64,
+    /// Its peak, and the peak of this round trip, ns ([`Spread::Peak`]).
+    peak: u64,
+    round_peak: u64,
+    /// The round trip ends when this is acknowledged.
+    round_until: Seq,
     /// Before backing off.
     timeout: Duration,
     /// Doublings since the last sample.
@@ -32,33 +38,64 @@ impl RoundTrip {
             rule,
             smoothed_times_8: 0,
             deviation_times_4: 0,
+            peak: 0,
+            round_peak: 0,
+            round_until: Seq(0),
             timeout: rule.initial,
             backoff: 0,
             sampled: false,
         }
     }
 
-    /// Takes a sample of a segment that was sent once; it also ends the backing off.
-    pub(crate) fn on_sample(&mut self, sample: Duration) {
+    /// Takes a sample of a segment that was sent once; it also ends the backing off. `una` and
+    /// `next`: the oldest unacknowledged and the next new number.
+    pub(crate) fn on_sample(&mut self, sample: Duration, una: Seq, next: Seq) {
         let sample = sample.as_nanos();
         if self.sampled {
             let smoothed = self.smoothed_times_8 / 8;
             let error = sample.abs_diff(smoothed);
+            let is_shorter = sample < smoothed;
             self.smoothed_times_8 = self.smoothed_times_8 - smoothed + sample;
-            self.deviation_times_4 = self.deviation_times_4 - self.deviation_times_4 / 4 + error;
+            let quarter = self.deviation_times_4 / 4;
+            self.deviation_times_4 = match self.rule.spread {
+                Spread::Peak if is_shorter && error > quarter => {
+                    self.deviation_times_4 + (error - quarter) / 8
+                }
+                _ => self.deviation_times_4 - quarter + error,
+            };
         } else {
             self.sampled = true;
             self.smoothed_times_8 = sample * 8;
             self.deviation_times_4 = sample * 2;
+            self.round_peak = self.rule.minimum.as_nanos();
+            self.round_until = next;
         }
         self.backoff = 0;
+        self.timeout = match self.rule.spread {
+            Spread::Mean => self.timeout_by_mean(),
+            Spread::Peak => self.timeout_by_peak(una, next),
+        };
+    }
+
+    fn timeout_by_mean(&self) -> Duration {
         let least = match self.rule.model {
             TimerModel::Ideal { granularity } => granularity.as_nanos(),
             TimerModel::Ticks { .. } => 0,
         };
         let spread = self.deviation_times_4 * u64::from(self.rule.deviations) / 4;
         let timeout = Duration::from_nanos(self.smoothed_times_8 / 8 + spread.max(least));
-        self.timeout = timeout.max(self.rule.minimum).min(self.rule.maximum);
+        timeout.max(self.rule.minimum).min(self.rule.maximum)
+    }
+
+    fn timeout_by_peak(&mut self, una: Seq, next: Seq) -> Duration {
+        self.round_peak = self.round_peak.max(self.deviation_times_4);
+        self.peak = self.peak.max(self.round_peak);
+        if una.after(self.round_until) {
+            self.peak -= (self.peak - self.round_peak) / 4;
+            self.round_until = next;
+            self.round_peak = self.rule.minimum.as_nanos();
+        }
+        Duration::from_nanos(self.smoothed_times_8 / 8 + self.peak).min(self.rule.maximum)
     }
 
     /// The timer fired (RFC 6298, 5.5).
@@ -130,6 +167,10 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
+    fn sample(rtt: &mut RoundTrip, sample: Duration) {
+        rtt.on_sample(sample, Seq(1), Seq(1));
+    }
+
     fn ideal(deviations: u32, minimum: Duration) -> RoundTrip {
         RoundTrip::new(Rto { deviations, minimum, ..Rto::RFC_6298 })
     }
@@ -138,9 +179,9 @@ mod tests {
     fn rfc_6298_2_numbers() {
         let mut rtt = ideal(4, Duration::ZERO);
         assert_eq!(rtt.timeout(), MS(1000), "2.1: 1 s before the first sample");
-        rtt.on_sample(MS(100));
+        sample(&mut rtt, MS(100));
         assert_eq!(rtt.timeout(), MS(300), "2.2: R + 4 R/2");
-        rtt.on_sample(MS(180));
+        sample(&mut rtt, MS(180));
         // 2.3: rttvar = 3/4 50 + 1/4 80 = 57.5, srtt = 7/8 100 + 1/8 180 = 110.
         assert_eq!((rtt.smoothed(), rtt.timeout()), (MS(110), MS(340)));
     }
@@ -149,7 +190,7 @@ mod tests {
     fn rfc_6298_granularity_is_the_least_spread() {
         let mut rtt = ideal(4, Duration::ZERO);
         for _ in 0..200 {
-            rtt.on_sample(MS(10));
+            sample(&mut rtt, MS(10));
         }
         assert_eq!(rtt.timeout(), MS(11));
     }
@@ -157,21 +198,21 @@ mod tests {
     #[test]
     fn ci_tcp_1_tahoe_adds_two_deviations() {
         let mut rtt = ideal(2, Duration::ZERO);
-        rtt.on_sample(MS(100));
+        sample(&mut rtt, MS(100));
         assert_eq!(rtt.timeout(), MS(200));
     }
 
     #[test]
     fn ci_tcp_3_backing_off_doubles_up_to_the_maximum_and_a_sample_ends_it() {
         let mut rtt = RoundTrip::new(Rto::bsd(2, Duration::ZERO));
-        rtt.on_sample(Duration::ZERO);
+        sample(&mut rtt, Duration::ZERO);
         let mut seconds = Vec::new();
         for _ in 0..8 {
             seconds.push(rtt.timeout().as_nanos() / 1_000_000_000);
             rtt.back_off();
         }
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 64, 64]);
-        rtt.on_sample(Duration::ZERO);
+        sample(&mut rtt, Duration::ZERO);
         assert_eq!(rtt.timeout(), MS(1000));
     }
 
@@ -181,7 +222,7 @@ mod tests {
             [(0, 0, 1000), (0, 1, 1000), (0, 499, 1000), (0, 500, 1500), (200, 0, 800)]
         {
             let mut rtt = RoundTrip::new(Rto::bsd(2, MS(phase)));
-            rtt.on_sample(Duration::ZERO);
+            sample(&mut rtt, Duration::ZERO);
             let armed_at = Instant::ZERO + MS(armed_at);
             assert_eq!(rtt.deadline(armed_at), Instant::ZERO + MS(fires_at));
         }
@@ -192,8 +233,27 @@ mod tests {
         let mut rtt = RoundTrip::new(Rto::bsd(4, Duration::ZERO));
         let at = |millis| Instant::ZERO + MS(millis);
         assert_eq!(rtt.measure(at(10), at(20)), MS(500), "the first sample is never zero");
-        rtt.on_sample(MS(500));
+        sample(&mut rtt, MS(500));
         assert_eq!(rtt.measure(at(10), at(20)), Duration::ZERO);
         assert_eq!(rtt.measure(at(499), at(500)), MS(500));
+    }
+
+    #[test]
+    fn linux_bounds_the_spread_and_lets_its_peak_fall_slowly() {
+        let mut rtt =
+            RoundTrip::new(Rto { minimum: MS(200), spread: Spread::Peak, ..Rto::RFC_6298 });
+        rtt.on_sample(MS(40), Seq(1), Seq(100));
+        assert_eq!(rtt.timeout(), MS(240), "200 ms and the mean, not 200 ms in all");
+        rtt.on_sample(MS(440), Seq(50), Seq(100));
+        // srtt = 90; deviation = 80 - 20 + 400 = 460, at once.
+        assert_eq!(rtt.timeout(), MS(90 + 460));
+        rtt.on_sample(MS(90), Seq(60), Seq(100));
+        assert_eq!(rtt.timeout(), MS(90 + 460), "its peak stays for the round trip");
+        rtt.on_sample(MS(90), Seq(101), Seq(200));
+        assert_eq!(rtt.timeout(), MS(90 + 460), "which ends here");
+        // The deviation loses a quarter with each: 345, 258.75, 194.0625, so 200 is the least.
+        rtt.on_sample(MS(90), Seq(201), Seq(300));
+        let expected = 90_000_000 + 460_000_000 - (460_000_000 - 200_000_000) / 4;
+        assert_eq!(rtt.timeout(), Duration::from_nanos(expected));
     }
 }

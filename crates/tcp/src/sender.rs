@@ -5,13 +5,13 @@
 
 use crate::buffer::Buffer;
 use crate::config::IdleRestart;
-use crate::congestion::Loss;
+use crate::congestion::{AnyController, Loss};
 use crate::connection::Endpoint;
 use crate::output::Segment;
 use crate::recovery::Recovery;
 use crate::scoreboard::Scoreboard;
 use crate::timers::Timer;
-use sansio::{Cause, EventKind, Instant, Sink};
+use sansio::{Cause, Duration, EventKind, Instant, Sink};
 use wire::tcp::{Flags, Header, Seq};
 
 /// What the sending half keeps.
@@ -122,7 +122,7 @@ impl Sender {
 
     /// Went on to `end`, with new or old bytes.
     #[inline]
-    pub(crate) fn advance(&mut self, units: u32) {
+    fn advance(&mut self, units: u32) {
         self.next += units;
         self.max = self.max.max(self.next);
     }
@@ -205,8 +205,12 @@ impl Endpoint {
             sender.fin = Fin::Acknowledged;
         }
         self.statistics.bytes_acknowledged += bytes;
-        self.measure_round_trip(header, sink, now);
-        self.advance_recovery(header, acked, sink, now);
+        if self.is_linux() {
+            self.on_linux_ack(header, false, sink, now);
+        } else {
+            self.measure_round_trip(header, sink, now);
+            self.advance_recovery(header, acked, sink, now);
+        }
         if self.sender.una == self.sender.max {
             self.timers.stop(Timer::Retransmission);
         } else {
@@ -234,7 +238,13 @@ impl Endpoint {
             },
             _ => return,
         };
-        self.rtt.on_sample(sample);
+        self.take_sample(sample, sink);
+    }
+
+    /// A round-trip time was measured.
+    #[inline]
+    pub(crate) fn take_sample(&mut self, sample: Duration, sink: &mut impl Sink) {
+        self.rtt.on_sample(sample, self.sender.una, self.sender.max);
         let (smoothed, timeout) = (self.rtt.smoothed(), self.rtt.timeout());
         self.report(sink, || EventKind::Rtt { sample, smoothed, timeout });
     }
@@ -263,6 +273,9 @@ impl Endpoint {
         }
         match self.sender.recovery {
             Recovery::Scoreboard { .. } => self.fill_pipe(sink, now),
+            Recovery::None | Recovery::Fast if self.is_linux() => {
+                self.transmit_linux(sink, now);
+            }
             Recovery::None | Recovery::Fast => {
                 while self.send_next(self.cwnd_left(), sink, now) > 0 {}
             }
@@ -311,7 +324,11 @@ impl Endpoint {
         } else if by_peer < wanted && by_peer <= by_cwnd && by_peer > 0 {
             // Only the peer's window is small: half of its largest is worth a segment, less waits
             // for an ACK or the persist timer (RFC 9293, 3.8.6.2.1).
-            if by_peer < sender.window_max / 2 {
+            let is_worth = match &self.controller {
+                AnyController::Linux(linux) => linux.may_send_runt(sender.una),
+                _ => by_peer >= sender.window_max / 2,
+            };
+            if !is_worth {
                 return 0;
             }
             by_peer
@@ -319,8 +336,18 @@ impl Endpoint {
             return 0;
         };
         let units = self.send_data(self.sender.next, length, sink, now);
-        self.sender.advance(units);
+        self.advance(units, now);
         units
+    }
+
+    /// So many units were sent from `next` on.
+    #[inline]
+    pub(crate) fn advance(&mut self, units: u32, now: Instant) {
+        self.sender.advance(units);
+        let end = self.sender.max;
+        if let Some(linux) = self.linux() {
+            linux.on_sent(end, units, now);
+        }
     }
 
     /// Sends one segment of data at `seq`, with the FIN if it ends there; returns the sequence
@@ -384,7 +411,7 @@ impl Endpoint {
     /// Sends the FIN as the next unit.
     pub(crate) fn send_fin(&mut self, sink: &mut impl Sink, now: Instant) -> u32 {
         self.emit_fin(self.sender.next, sink, now);
-        self.sender.advance(1);
+        self.advance(1, now);
         1
     }
 

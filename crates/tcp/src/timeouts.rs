@@ -35,6 +35,9 @@ impl Endpoint {
             State::SynReceived => return self.send_syn(Flags::SYN.with(Flags::ACK), sink, now),
             _ => {}
         }
+        if self.is_linux() {
+            return self.on_linux_timeout(attempt, sink, now);
+        }
         let loss = self.loss(attempt);
         self.controller.on_timeout(loss);
         let sender = &mut self.sender;
@@ -78,7 +81,7 @@ impl Endpoint {
         let allowed = wanted.min(self.sender.window);
         if allowed > 0 {
             let units = self.send_data(una, allowed, sink, now);
-            self.sender.advance(units);
+            self.advance(units, now);
             return self.arm(now);
         }
         if self.sender.max == una {

@@ -171,6 +171,8 @@ pub struct SettingError {
 impl Scenario {
     /// Segment sizes: at least RFC 1122's 536 less generous options, at most a jumbo frame.
     const MSS_BYTES: core::ops::RangeInclusive<u64> = 88..=8960;
+    /// The window of modern hosts when nobody says otherwise; their kernels then tune it.
+    pub const WINDOW_MODERN: Size = Size(6 << 20);
     /// Windows: a segment at least, at most what RFC 7323 can express.
     const WINDOW_BYTES_MAX: u64 = 1 << 30;
     /// Longest one-way delay that makes sense: 10 s.
@@ -212,7 +214,7 @@ impl Scenario {
         let window = draft.window.unwrap_or(match hosts {
             // 64 KB is the most a window without scaling can say (003, section 7).
             Hosts::Bsd1995 => Size(65_535),
-            Hosts::Modern => Size(6 << 20),
+            Hosts::Modern => Self::WINDOW_MODERN,
         });
         let mut scenario = Scenario {
             title: String::new(),

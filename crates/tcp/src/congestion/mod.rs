@@ -13,6 +13,7 @@ mod windows;
 pub(crate) use windows::Windows;
 
 use crate::config::{Config, Congestion};
+use crate::linux::Linux;
 use newreno::NewReno;
 use reno::Reno;
 use sack::Sack;
@@ -26,29 +27,51 @@ pub(crate) trait Controller {
     /// How this sender repairs what duplicate ACKs show.
     const REPAIR: Repair;
 
+    /// Its windows.
+    fn windows(&self) -> &Windows;
+
+    /// Its windows, to change.
+    fn windows_mut(&mut self) -> &mut Windows;
+
     /// An ACK outside recovery acknowledged this many bytes for the first time.
-    fn on_new_ack(&mut self, bytes: u32);
+    #[inline]
+    fn on_new_ack(&mut self, bytes: u32) {
+        self.windows_mut().open(bytes);
+    }
 
     /// Another duplicate ACK came during fast recovery.
-    fn on_dupack(&mut self);
+    fn on_dupack(&mut self) {}
 
     /// Duplicate ACKs or SACK blocks show a loss; fast retransmit follows.
-    fn on_fast_retransmit(&mut self, loss: Loss);
+    fn on_fast_retransmit(&mut self, loss: Loss) {
+        self.windows_mut().halve(loss);
+        self.windows_mut().deflate();
+    }
 
     /// The ACK came that ends recovery.
-    fn on_recovered(&mut self);
+    fn on_recovered(&mut self) {}
 
     /// The retransmission timer fired.
-    fn on_timeout(&mut self, loss: Loss);
+    fn on_timeout(&mut self, loss: Loss) {
+        self.windows_mut().halve(loss);
+        self.windows_mut().collapse();
+    }
 
     /// Nothing was sent for a retransmission timeout.
-    fn on_idle(&mut self);
+    fn on_idle(&mut self) {
+        self.windows_mut().restart();
+    }
 
     /// How much may be in flight, bytes; at least one segment.
-    fn cwnd(&self) -> u32;
+    #[inline]
+    fn cwnd(&self) -> u32 {
+        self.windows().cwnd()
+    }
 
     /// Slow start threshold, bytes.
-    fn ssthresh(&self) -> u32;
+    fn ssthresh(&self) -> u32 {
+        self.windows().ssthresh()
+    }
 }
 
 /// How a sender repairs a loss that it sees without a timeout.
@@ -62,6 +85,8 @@ pub(crate) enum Repair {
     PartialAcks,
     /// It fills the holes that SACK blocks show (RFC 6675).
     Scoreboard,
+    /// It has a state machine of its own ([`crate::linux`]).
+    Linux,
 }
 
 /// The circumstances of a loss.
@@ -82,6 +107,7 @@ pub(crate) enum AnyController {
     Reno(Reno),
     NewReno(NewReno),
     Sack(Sack),
+    Linux(Linux),
 }
 
 /// The same call on whichever controller it is.
@@ -92,6 +118,7 @@ macro_rules! each {
             AnyController::Reno($controller) => $call,
             AnyController::NewReno($controller) => $call,
             AnyController::Sack($controller) => $call,
+            AnyController::Linux($controller) => $call,
         }
     };
 }
@@ -104,6 +131,7 @@ impl AnyController {
             (Congestion::Tahoe, _) => AnyController::Tahoe(Tahoe::new(windows)),
             (Congestion::Sack, SackUse::Agreed) => AnyController::Sack(Sack::new(windows)),
             (Congestion::NewReno, _) => AnyController::NewReno(NewReno::new(config, windows)),
+            (Congestion::LinuxReno, _) => AnyController::Linux(Linux::new(config, mss)),
             (Congestion::Reno | Congestion::Sack, _) => AnyController::Reno(Reno::new(windows)),
         }
     }

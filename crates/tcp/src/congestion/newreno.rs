@@ -32,9 +32,12 @@ impl NewReno {
 impl Controller for NewReno {
     const REPAIR: Repair = Repair::PartialAcks;
 
-    #[inline]
-    fn on_new_ack(&mut self, bytes: u32) {
-        self.reno.on_new_ack(bytes);
+    fn windows(&self) -> &Windows {
+        self.reno.windows()
+    }
+
+    fn windows_mut(&mut self) -> &mut Windows {
+        self.reno.windows_mut()
     }
 
     fn on_dupack(&mut self) {
@@ -53,16 +56,8 @@ impl Controller for NewReno {
         self.reno.on_timeout(loss);
     }
 
-    fn on_idle(&mut self) {
-        self.reno.on_idle();
-    }
-
     #[inline]
     fn cwnd(&self) -> u32 {
         self.reno.cwnd()
-    }
-
-    fn ssthresh(&self) -> u32 {
-        self.reno.ssthresh()
     }
 }

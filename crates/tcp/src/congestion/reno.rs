@@ -27,9 +27,12 @@ impl Reno {
 impl Controller for Reno {
     const REPAIR: Repair = Repair::FastRecovery;
 
-    #[inline]
-    fn on_new_ack(&mut self, bytes: u32) {
-        self.windows.open(bytes);
+    fn windows(&self) -> &Windows {
+        &self.windows
+    }
+
+    fn windows_mut(&mut self) -> &mut Windows {
+        &mut self.windows
     }
 
     fn on_dupack(&mut self) {
@@ -52,16 +55,8 @@ impl Controller for Reno {
         self.windows.collapse();
     }
 
-    fn on_idle(&mut self) {
-        self.windows.restart();
-    }
-
     #[inline]
     fn cwnd(&self) -> u32 {
         self.windows.cwnd().saturating_add(self.inflation)
-    }
-
-    fn ssthresh(&self) -> u32 {
-        self.windows.ssthresh()
     }
 }

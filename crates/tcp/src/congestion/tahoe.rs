@@ -21,35 +21,15 @@ impl Tahoe {
 impl Controller for Tahoe {
     const REPAIR: Repair = Repair::GoBackN;
 
-    #[inline]
-    fn on_new_ack(&mut self, bytes: u32) {
-        self.windows.open(bytes);
+    fn windows(&self) -> &Windows {
+        &self.windows
     }
 
-    fn on_dupack(&mut self) {}
+    fn windows_mut(&mut self) -> &mut Windows {
+        &mut self.windows
+    }
 
     fn on_fast_retransmit(&mut self, loss: Loss) {
-        self.windows.halve(loss);
-        self.windows.collapse();
-    }
-
-    fn on_recovered(&mut self) {}
-
-    fn on_timeout(&mut self, loss: Loss) {
-        self.windows.halve(loss);
-        self.windows.collapse();
-    }
-
-    fn on_idle(&mut self) {
-        self.windows.restart();
-    }
-
-    #[inline]
-    fn cwnd(&self) -> u32 {
-        self.windows.cwnd()
-    }
-
-    fn ssthresh(&self) -> u32 {
-        self.windows.ssthresh()
+        self.on_timeout(loss);
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Windows {
     ssthresh_min: u32,
     halving: Halving,
     growth: Growth,
+    /// Bytes acknowledged toward the next segment of cwnd ([`Growth::Counted`]).
+    counted: u32,
 }
 
 const FRACTION_BITS: u32 = 16;
@@ -37,6 +39,7 @@ impl Windows {
             ssthresh_min: config.ssthresh_min_segments.max(1).saturating_mul(mss),
             halving: config.halving,
             growth: config.growth,
+            counted: 0,
         }
     }
 
@@ -74,8 +77,27 @@ impl Windows {
                     self.cwnd += self.avoidance(bytes - slow_start);
                 }
             }
+            Growth::Counted => self.count(bytes),
         }
         self.cwnd = self.cwnd.min(u64::from(CWND_MAX) << FRACTION_BITS);
+    }
+
+    /// Slow start by the bytes, then a segment whenever cwnd has been acknowledged.
+    fn count(&mut self, bytes: u32) {
+        let slow_start = bytes.min(self.ssthresh.saturating_sub(self.cwnd()));
+        self.cwnd += u64::from(slow_start) << FRACTION_BITS;
+        if slow_start == bytes {
+            return;
+        }
+        // Left from a larger cwnd, it counts for one segment at most.
+        if self.counted >= self.cwnd() {
+            self.counted = 0;
+            self.cwnd += u64::from(self.mss) << FRACTION_BITS;
+        }
+        self.counted = self.counted.saturating_add(bytes - slow_start);
+        let segments = self.counted / self.cwnd().max(1);
+        self.counted -= segments * self.cwnd();
+        self.cwnd += (u64::from(segments) * u64::from(self.mss)) << FRACTION_BITS;
     }
 
     /// mss * bytes / cwnd in 2^-16 bytes, with 8 of the divisor's fractional bits.
@@ -96,19 +118,31 @@ impl Windows {
             }
             Halving::Flight | Halving::Cwnd if loss.attempt > 1 => self.ssthresh,
             Halving::Flight => loss.flight / 2,
-            Halving::Cwnd => self.cwnd() / 2,
+            Halving::Cwnd => self.cwnd() / self.mss / 2 * self.mss,
         };
         self.ssthresh = half.max(self.ssthresh_min);
+        self.counted = 0;
+    }
+
+    /// Sets cwnd, bytes.
+    pub(crate) fn set_cwnd(&mut self, bytes: u32) {
+        self.cwnd = u64::from(bytes.min(CWND_MAX)) << FRACTION_BITS;
+    }
+
+    /// Goes back to these windows, bytes, unless they are larger by now.
+    pub(crate) fn restore(&mut self, cwnd: u32, ssthresh: u32) {
+        self.set_cwnd(self.cwnd().max(cwnd));
+        self.ssthresh = self.ssthresh.max(ssthresh);
     }
 
     /// Sets cwnd to ssthresh.
     pub(crate) fn deflate(&mut self) {
-        self.cwnd = u64::from(self.ssthresh.min(CWND_MAX)) << FRACTION_BITS;
+        self.set_cwnd(self.ssthresh);
     }
 
     /// Sets cwnd to one segment: slow start.
     pub(crate) fn collapse(&mut self) {
-        self.cwnd = u64::from(self.mss) << FRACTION_BITS;
+        self.set_cwnd(self.mss);
     }
 
     /// Sets cwnd to the initial window if it was larger (RFC 5681, 4.1).

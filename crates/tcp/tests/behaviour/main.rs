@@ -2,6 +2,7 @@
 
 mod drill;
 mod handshake;
+mod linux;
 mod ns2;
 mod pair;
 mod properties;
