@@ -17,7 +17,7 @@ test:        ## everything that has to pass: format, lints, structure, tests, do
 bench: build ## the gates of the speed table, in one run
 	bash bench/sim.sh $(LASTHOP)
 
-measure: build ## what docs/measurements.md shows, on this machine (about 40 minutes)
+measure: build ## what docs/measurements.md shows, on this machine (about 45 minutes)
 	bash bench/measure.sh $(LASTHOP)
 
 lab: build   ## real kernels in network namespaces, our emulated radio, our daemon

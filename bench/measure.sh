@@ -1,54 +1,59 @@
 #!/usr/bin/env bash
 # Measures everything that docs/measurements.md shows and writes that file: real kernels, the real
-# daemon, our emulated radio. Needs root (or user namespaces) and about 40 minutes; leave the machine
-# alone meanwhile. `bench/measure.sh LASTHOP [LANES]`
+# daemon, our emulated radio. Needs root (or user namespaces) and about 45 minutes; leave the machine
+# alone meanwhile. The records of all runs stay in lasthop-out/measure.
+# `bench/measure.sh LASTHOP [LANES]`
 set -euo pipefail
 lasthop=${1:?usage: bench/measure.sh PATH-OF-LASTHOP [LANES]}
-lanes=${2:-6}
+lanes=${2:-8}
 cd "$(dirname "$0")/.."
 out=docs/measurements.md
+records=lasthop-out/measure
+rm -rf "$records"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 schemes=plain,plain-tuned,snoop,snoop-modern
 
 section() { printf '\n## %s\n\n%s\n' "$1" "$2" >>"$scratch/page"; }
-table() { # arguments of `lasthop lab`
+table() { # name of its records, arguments of `lasthop lab`
+  local name=$1
+  shift
   local command="lasthop lab $*"
   echo "$command" >&2
   {
     printf '\n```\n$ %s --jobs %s\n' "$command" "$lanes"
-    "$lasthop" lab "$@" --jobs "$lanes" --quiet --out "$scratch/out" | grep -v '^Report:' || true
+    "$lasthop" lab "$@" --jobs "$lanes" --quiet --out "$records/$name" | grep -v '^Report:' || true
     printf '```\n'
   } >>"$scratch/page"
 }
 
 link=(--rate 2Mbit/s --delay 5ms --wired-rate 100Mbit/s --wired-delay 10ms --queue 50p)
 section "Bit errors, both worlds" \
-  "2 Mbit/s, round trip 30 ms, a queue of 50 packets; 1 MB, 5 paired seeds. \`sim\` is the simulator's
-prediction with the same seeds; there is none for senders and schemes it has no model of."
-table "${link[@]}" --ber none,1/1Mbit,1/256Kbit,1/64Kbit --outage none --tcp reno,cubic,bbr \
+  "2 Mbit/s, round trip 30 ms, a queue of 50 packets; 1 MB, medians of 5 paired seeds. \`sim\` is the
+simulator's prediction with the same seeds; there is none for senders and schemes it has no model of."
+table errors "${link[@]}" --ber none,1/1Mbit,1/256Kbit,1/64Kbit --outage none --tcp reno,cubic,bbr \
   --schemes "$schemes" --size 1MB --seeds 5
 
 section "Simulator against lab" \
   "Kernel \`reno\`, SACK off, a window of 64 KiB (no queue overflows): the same channel in both worlds."
-table "${link[@]}" --queue 100p --window 64KiB --ber none,1/8Mbit,1/4Mbit,1/2Mbit --outage none \
-  --tcp reno --schemes plain,snoop,snoop-modern --size 2MB --seeds 5
+table worlds "${link[@]}" --queue 100p --window 64KiB --ber none,1/8Mbit,1/4Mbit,1/2Mbit \
+  --outage none --tcp reno --schemes plain,snoop,snoop-modern --size 2MB --seeds 5
 
 radio=(--rate 20Mbit/s --delay 15ms --wired-rate 1Gbit/s --wired-delay 1ms --queue 100p --ber none)
 section "Outages of 0.1 to 10 s" \
   "20 Mbit/s, round trip 32 ms; one outage per run, its length log-uniform, 24 seeds, the same for
 every row. \`after outage\`: from the link's return to the first new ACK at the sender. The bound for
-nobody-is-told is one round trip + 60 ms, for notified one round trip + 20 ms."
-for how in "" ,notified ,hold; do
-  table "${radio[@]}" --outage "at=2s,length=0.1s..10s$how" --tcp cubic --schemes "$schemes" \
-    --duration 15s --seeds 24 --no-prediction
+nobody-is-told is one round trip + 60 ms, for notified one round trip + 20 ms. Three tables: packets
+are lost and nobody is told; lost, and the base station is told; held by the radio, nobody is told."
+for how in lost ,notified ,hold; do
+  outage="at=2s,length=0.1s..10s${how#lost}"
+  table "outage-${how#,}" "${radio[@]}" --outage "$outage" --tcp reno,cubic,bbr \
+    --schemes "$schemes" --duration 15s --seeds 24 --no-prediction
 done
-table "${radio[@]}" --outage "at=2s,length=0.1s..10s" --tcp bbr,reno --schemes "$schemes" \
-  --duration 15s --seeds 24 --no-prediction
 
 section "BBR after 8 to 15 s" "The time until 500 kB are through again."
-table "${radio[@]}" --outage "at=2s,length=8s..15s" --tcp bbr --schemes "$schemes" --duration 27s \
-  --seeds 8 --no-prediction
+table bbr "${radio[@]}" --outage "at=2s,length=8s..15s" --tcp bbr --schemes "$schemes" \
+  --duration 27s --seeds 8 --no-prediction
 
 {
   cat <<'HEAD'
