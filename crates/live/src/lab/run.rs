@@ -249,7 +249,8 @@ fn start<'scope>(
         SocketAddr::V4(address) => address,
         SocketAddr::V6(address) => SocketAddrV4::new(plan.receiver.address, address.port()),
     };
-    let receiver = scope.spawn(move || transfer::receive(listener, size, &done, stop));
+    let amount = (size, options.window_bytes);
+    let receiver = scope.spawn(move || transfer::receive(listener, amount, &done, stop));
     let send = move || {
         let sent = transfer::send(&plan.sender, to, (plan.stream, size), options, stop);
         if sent.is_err() {

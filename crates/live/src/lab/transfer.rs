@@ -105,14 +105,14 @@ pub fn send(
     Ok(Passed { bytes: sent, hash: hash.finalize().into(), info })
 }
 
-/// Receives until the stream ends, `size` bytes are there, or it is told to stop. Says so by
-/// `done` as soon as it has everything.
+/// Receives until the stream ends, `size` bytes are there, or it is told to stop, with a window of
+/// at most `window_bytes`. Says so by `done` as soon as it has everything.
 ///
 /// # Errors
 /// If the connection fails.
 pub fn receive(
     listener: &TcpListener,
-    size: Option<u64>,
+    (size, window_bytes): (Option<u64>, Option<u32>),
     done: &Sender<()>,
     stop: &AtomicBool,
 ) -> Result<Passed> {
@@ -127,6 +127,9 @@ pub fn receive(
             Ok(count) => {
                 hash.update(&chunk[..count]);
                 received += count as u64;
+                if let Some(bytes) = window_bytes {
+                    tcp_socket::hold_window(&socket, bytes)?;
+                }
             }
             Err(error) if is_wait(error.kind()) => {
                 if stop.load(Ordering::Relaxed) {

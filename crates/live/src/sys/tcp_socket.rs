@@ -53,14 +53,25 @@ pub fn socket(options: &Options) -> Result<OwnedFd> {
             .with_context(|| format!("set the largest segment to {mss} bytes"))?;
     }
     if let Some(bytes) = options.window_bytes {
-        let attempt = || format!("limit the receive window to {bytes} bytes");
-        let bytes = libc::c_int::try_from(bytes).with_context(attempt)?;
         // Room enough that the clamp, not the memory for packets, is what limits.
-        set_buffers(socket.as_fd(), bytes.saturating_mul(4)).with_context(attempt)?;
-        let clamp = (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP);
-        set_option(socket.as_fd(), clamp, &bytes).with_context(attempt)?;
+        let buffers = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX).saturating_mul(4);
+        set_buffers(socket.as_fd(), buffers).context("make room for the receive window")?;
+        hold_window(&socket, bytes)?;
     }
     Ok(socket)
+}
+
+/// Limits the receive window (TCP_WINDOW_CLAMP). The kernel forgets the limit when it learns how
+/// much memory the packets of a connection take (tcp_measure_rcv_mss() since Linux 6.6), so a
+/// receiver that wants to keep it says it again while it reads.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn hold_window(socket: &impl AsFd, bytes: u32) -> Result<()> {
+    let attempt = || format!("limit the receive window to {bytes} bytes");
+    let bytes = libc::c_int::try_from(bytes).with_context(attempt)?;
+    let clamp = (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP);
+    set_option(socket.as_fd(), clamp, &bytes).with_context(attempt)
 }
 
 /// Accepts connections on an address of the calling thread's network namespace.
