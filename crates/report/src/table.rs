@@ -157,7 +157,7 @@ impl Table {
     }
 
     /// How each cell is shown, row by row: what the cell says itself, or best of its group and
-    /// class. All cells that read like the best one are best; where all read alike, none is.
+    /// class. All cells within half a percent of the best one are best; where all are, none is.
     pub fn emphasis(&self) -> Vec<Vec<Emphasis>> {
         let shown = |row: &Row| row.cells.iter().map(|cell| cell.emphasis).collect();
         let mut emphasis: Vec<Vec<Emphasis>> = self.rows.iter().map(shown).collect();
@@ -166,9 +166,9 @@ impl Table {
             for (column, best) in self.columns.iter().enumerate().filter_map(better) {
                 for (row, shown) in group.iter().zip(&mut emphasis[start..]) {
                     let rivals = group.iter().filter(|rival| rival.class == row.class);
-                    let Some(best) = best_text(rivals, column, best) else { continue };
-                    let cell = &row.cells.get(column);
-                    if cell.is_some_and(|cell| cell.text == best && cell.value.is_some())
+                    let Some(best) = best_value(rivals, column, best) else { continue };
+                    let value = row.cells.get(column).and_then(|cell| cell.value);
+                    if value.is_some_and(|value| is_as_good(value, best))
                         && shown[column] == Emphasis::None
                     {
                         shown[column] = Emphasis::Best;
@@ -282,21 +282,21 @@ fn better((index, column): (usize, &Column)) -> Option<(usize, Better)> {
     }
 }
 
-/// How the best value of a column reads among rivals; `None` if there is nothing to choose from.
-fn best_text<'a>(
+/// Values that differ by less than this share of the best one are as good as it.
+const ALIKE: f64 = 0.005;
+
+/// The best value of a column among rivals; `None` if all are as good.
+fn best_value<'a>(
     rivals: impl Iterator<Item = &'a Row>,
     column: usize,
     better: Better,
-) -> Option<&'a str> {
-    let cells = rivals.filter_map(|row| row.cells.get(column));
-    let mut valued = cells.filter_map(|cell| Some((cell.value?, cell.text.as_str())));
-    let first = valued.next()?;
-    let (mut best, mut alike) = (first, true);
-    for cell in valued {
-        alike &= cell.1 == first.1;
-        if better(best.0, cell.0) {
-            best = cell;
-        }
-    }
-    (!alike).then_some(best.1)
+) -> Option<f64> {
+    let values: Vec<f64> = rivals.filter_map(|row| row.cells.get(column)?.value).collect();
+    let better_of = |a: f64, b: f64| if better(a, b) { b } else { a };
+    let best = values.iter().copied().reduce(better_of)?;
+    values.iter().any(|value| !is_as_good(*value, best)).then_some(best)
+}
+
+fn is_as_good(value: f64, best: f64) -> bool {
+    (value - best).abs() <= best.abs() * ALIKE
 }
