@@ -6,4 +6,5 @@ mod hidden_queue;
 mod invariants;
 mod modern;
 mod paper;
+mod restart;
 mod world;

@@ -1,7 +1,7 @@
 //! What today adds to the paper, row by row, with the modern preset.
 
 use crate::drill::{Drill, FIXED, MOBILE, segment, tcp_mut};
-use sansio::{Duration, Host, Instant, Notice, PacketId, Payload, Priority, Side, StreamId};
+use sansio::{Duration, Host, Instant, Notice, PacketId, Payload, Side, StreamId};
 use schemes::snoop::Config;
 use schemes::snoop::config::{Bounds, CopyTimestamps, Departures, SackTowardSender};
 use std::num::NonZeroU16;
@@ -9,13 +9,13 @@ use wire::ip::Ecn;
 use wire::tcp::{Flags, Options, kind};
 
 /// Segments 0 to 9 passed and are on the air; 1000 is acknowledged after 10 ms.
-fn window() -> Drill {
+pub(crate) fn window() -> Drill {
     let mut drill = Drill::modern();
     drill.segments(0, 10).after_millis(10).ack(1000).quietly();
     drill
 }
 
-fn with_bounds(change: impl FnOnce(&mut Bounds)) -> Config {
+pub(crate) fn with_bounds(change: impl FnOnce(&mut Bounds)) -> Config {
     let mut config = Config::modern();
     change(&mut config.bounds);
     config
@@ -428,137 +428,6 @@ fn mod_23_a_flow_whose_acks_are_never_seen_is_left_alone_until_they_are() {
     assert_eq!(drill.statistics().probes, probes);
     drill.ack(1000).segments(65, 1);
     assert_eq!(drill.agent.held_bytes(), 1000);
-}
-
-#[test]
-fn restart_silence_is_answered_by_probes_of_one_byte() {
-    let mut drill = window();
-    // 60 ms after the ACK, and not before; then every 20 ms, if the air allows: at 2 Mbit/s the
-    // share of 0.2 % pays for 41 bytes in 82 ms.
-    let due = drill.now + Duration::from_millis(60);
-    drill.at(due - Duration::from_nanos(1)).expect(&[]);
-    drill.at(due).expect(&["radio high 1000..1001 probe"]);
-    drill.after_millis(81).expect(&[]);
-    assert_eq!(drill.sink.sent.last().expect("sent").1, Priority::High);
-    drill.after_millis(1).expect(&["radio high 1000..1001 probe"]);
-}
-
-#[test]
-fn restart_the_answer_is_followed_by_the_rest_of_the_segment() {
-    let mut drill = window();
-    drill.after_millis(500).quietly();
-    drill.ack(1001).expect(&["wired ack 1001", "radio high 1001..2000 local"]);
-    // The sender repeats: the rest is left to it.
-    drill.ack(2000).data(2000..3000).after_millis(29);
-    drill.expect(&["wired ack 2000", "radio 2000..3000"]);
-}
-
-#[test]
-fn restart_the_agent_ramps_up_if_the_sender_goes_on_and_nothing_shows_the_holes() {
-    let mut drill = window();
-    drill.after_millis(500).ack(1001).after_millis(10).ack(2000).quietly();
-    drill.segments(10, 1).expect(&[
-        "radio high 2000..3000 local",
-        "radio high 3000..4000 local",
-        "radio 10000..11000",
-    ]);
-    drill.after_millis(10).ack(4000).expect(&[
-        "wired ack 4000",
-        "radio high 4000..5000 local",
-        "radio high 5000..6000 local",
-        "radio high 6000..7000 local",
-        "radio high 7000..8000 local",
-    ]);
-}
-
-#[test]
-fn restart_sack_blocks_take_the_place_of_the_ramp() {
-    let mut drill = window();
-    drill.sack(1000, &[(9000, 10_000)]).after_millis(500).ack(1001).quietly();
-    drill.segments(10, 1).expect(&["radio 10000..11000"]);
-}
-
-#[test]
-fn restart_the_agent_ramps_up_if_the_sender_stays_silent() {
-    let mut drill = window();
-    drill.after_millis(500).ack(1001).quietly();
-    drill.after_millis(10).ack(2000).quietly();
-    drill.after_millis(10).quietly();
-    assert_eq!(drill.statistics().restart_retransmissions, 3, "1, then 2");
-    drill.ack(4000);
-    drill.expect(&[
-        "wired ack 4000",
-        "radio high 4000..5000 local",
-        "radio high 5000..6000 local",
-        "radio high 6000..7000 local",
-        "radio high 7000..8000 local",
-    ]);
-}
-
-#[test]
-fn restart_a_long_wired_path_gets_the_whole_window_at_once() {
-    let mut drill = Drill::modern();
-    drill.timestamp = Some(1);
-    drill.segments(0, 1).after_millis(10).ack(1000).after_millis(50);
-    drill.segments(1, 4).after_millis(500).quietly();
-    drill.ack(1001).expect(&[
-        "wired ack 1001",
-        "radio high 1001..2000 local",
-        "radio high 2000..3000 local",
-        "radio high 3000..4000 local",
-        "radio high 4000..5000 local",
-    ]);
-}
-
-#[test]
-fn restart_a_pause_without_loss_is_no_reason_to_send_the_window_again() {
-    let mut drill = Drill::modern();
-    drill.timestamp = Some(1);
-    drill.segments(0, 1).after_millis(10).ack(1000).after_millis(50);
-    drill.segments(1, 4).after_millis(500).quietly();
-    // A late ACK of a whole segment: one segment at most is sent in vain.
-    drill.ack(2000).expect(&["wired ack 2000", "radio high 2000..3000 local"]);
-}
-
-#[test]
-fn restart_a_notice_silences_the_timers_and_the_next_one_restarts_at_once() {
-    let mut drill = window();
-    drill.notice(Notice::LinkDown(Side::RADIO)).after_millis(999).expect(&[]);
-    drill.after_millis(1).expect(&["radio high 1000..1001 probe"]);
-    drill.notice(Notice::LinkUp(Side::RADIO)).expect(&["radio high 1000..2000 local"]);
-}
-
-#[test]
-fn restart_a_radio_that_holds_packets_gets_no_probes() {
-    let mut drill = window();
-    drill.hold_the_air().ack(10_000).segments(10, 5).after_millis(5_000).quietly();
-    assert_eq!(drill.statistics().probes, 0);
-}
-
-/// What the agent sends again itself is no sign of life, but may be answered before it counts as
-/// lost.
-#[test]
-fn restart_own_copies_do_not_put_off_the_first_probe() {
-    let mut drill = window();
-    let silent_since = drill.now;
-    drill.ack(1000).expect(&["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"]);
-    drill.after_millis(59).quietly();
-    assert!(drill.statistics().timer_retransmissions > 0, "repeated in the meantime");
-    drill.at(silent_since + Duration::from_millis(60 + 13)).quietly();
-    assert_eq!(drill.statistics().probes, 1);
-}
-
-/// Probes that nothing may follow would keep the sender from its timeout, a byte at a time.
-#[test]
-fn restart_without_a_budget_the_sender_is_left_to_its_timeout() {
-    let bounds = |bounds: &mut Bounds| {
-        bounds.retransmission_percent = 0;
-        bounds.retransmission_floor_bytes = 999;
-    };
-    let mut drill = Drill::new(with_bounds(bounds));
-    drill.segments(0, 10).after_millis(10).ack(1000).quietly();
-    drill.after_millis(5_000).expect(&[]);
-    assert_eq!(drill.statistics().probes, 0);
 }
 
 /// A round trip that is not known yet is not zero.
