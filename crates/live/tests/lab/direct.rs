@@ -79,7 +79,7 @@ impl Direct {
         let (sent, received) = std::thread::scope(|scope| {
             let send = || transfer::send(&sender, to, (StreamId(0), Some(size)), &options, &stop);
             let sent = scope.spawn(send);
-            let received = transfer::receive(&listener, Some(size), &done, &stop);
+            let received = transfer::receive(&listener, (Some(size), None), &done, &stop);
             (sent.join().expect("no panic").expect("sent"), received.expect("received"))
         });
         let bps = received.bytes as f64 * 8.0 / clock.now().as_secs_f64();
