@@ -15,15 +15,21 @@
 //! Instants are whole nanoseconds, rounded down; what is cut off is carried into the next packet
 //! (see `pace`), so a busy hop keeps its rate exactly. A packet arrives at least 1 ns after it
 //! departs, whatever the rate: nothing travels in no time.
+//!
+//! With a recorded capacity ([`crate::recorded::capacity`]) there is no rate: the next packet is
+//! chosen when there is an opportunity to send, and departs with the one that takes its last byte.
 
 use crate::channel::{self, Air, Channels, Loss};
 use crate::outage::{self, Interval, Mode, Outages};
 use crate::pace::Pace;
 use crate::pipe::{Pipe, UnderWay};
 use crate::queue::{Limit, Queue, Waiting};
+use crate::recorded::Capacity;
+use crate::recorded::capacity::Opportunities;
 use crate::statistics::Statistics;
 use sansio::{BitRate, Duration, Instant, Priority};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What a hop is like. Plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +47,8 @@ pub struct Config {
     pub queue: Limit,
     /// Room for packets of high priority that wait.
     pub queue_high: Limit,
+    /// When packets may leave; it replaces rate, MAC efficiency and host cost.
+    pub capacity: Option<Arc<Capacity>>,
     /// What the air does to packets; all of it at once.
     pub channels: Vec<channel::Config>,
     /// When the link is away. Both directions of a link take the same value.
@@ -99,6 +107,7 @@ pub struct Hop<T> {
     departures: VecDeque<(Instant, T)>,
     channels: Channels,
     outages: Option<Box<Away>>,
+    opportunities: Option<Box<Opportunities>>,
     /// The other counters; see [`Hop::statistics`].
     rare: Statistics,
 }
@@ -136,6 +145,7 @@ impl Config {
             delay,
             queue: Limit::Packets(Self::QUEUE_PACKETS),
             queue_high: Limit::Packets(Self::QUEUE_HIGH_PACKETS),
+            capacity: None,
             channels: Vec::new(),
             outages: outage::Spec::default(),
             report_departures: false,
@@ -143,8 +153,11 @@ impl Config {
     }
 
     /// The rate at which the bits of IP packets are served: nominal rate times MAC efficiency, to
-    /// the nearest bit per second.
+    /// the nearest bit per second; of a recorded capacity its average.
     pub fn service_rate(&self) -> BitRate {
+        if let Some(capacity) = &self.capacity {
+            return capacity.average(Duration::ZERO);
+        }
         let share = self.mac_efficiency;
         if share > 0.0 && share < 1.0 {
             BitRate::from_bps((self.rate.as_bps() as f64 * share + 0.5) as u64)
@@ -158,7 +171,14 @@ impl<T: Clone> Hop<T> {
     /// A hop at the start of a run. Its random streams follow from the seed and its name; its
     /// outages from the seed alone.
     pub fn new(config: &Config, seed: u64, name: &str) -> Self {
-        let rate = config.service_rate();
+        // Where packets leave at recorded instants, what is predicted from the rate alone must not
+        // be late, and no two of them may share a bit slot.
+        let (rate, slots, host_cost) = match &config.capacity {
+            Some(capacity) => (BitRate::from_bps(u64::MAX), capacity.peak(), Duration::ZERO),
+            None => (config.service_rate(), config.service_rate(), config.host_cost),
+        };
+        let opportunities =
+            config.capacity.as_ref().map(|capacity| Box::new(Opportunities::new(capacity)));
         let outages = &config.outages;
         let away = (!outages.is_never())
             .then(|| Box::new(Away { mode: outages.mode, outages: Outages::new(outages, seed) }));
@@ -166,18 +186,19 @@ impl<T: Clone> Hop<T> {
             free_at: Instant::ZERO,
             arrived_at: Instant::ZERO,
             pace: Pace::new(rate),
-            host_cost: config.host_cost,
-            delay: config.delay,
+            host_cost,
+            delay: channel::delay(&config.channels).unwrap_or(config.delay),
             waiting: 0,
             order: channel::order(&config.channels),
-            judges: away.is_some() || !config.channels.is_empty(),
+            judges: away.is_some() || opportunities.is_some() || !config.channels.is_empty(),
             reports_departures: config.report_departures,
             pipe: Pipe::new(),
             served: Served::default(),
             queue: Queue::new(config.queue, config.queue_high),
             departures: VecDeque::new(),
-            channels: Channels::new(&config.channels, rate, seed, name),
+            channels: Channels::new(&config.channels, slots, seed, name),
             outages: away,
+            opportunities,
             rare: Statistics::default(),
         }
     }
@@ -317,14 +338,25 @@ impl<T: Clone> Hop<T> {
         }
     }
 
-    /// True if an outage that holds makes a transmission from `start` wait; the air is then free
-    /// at the outage's end, when the next packet is chosen anew.
+    /// True if a transmission from `start` has to wait for an opportunity, or for the end of an
+    /// outage that holds; the air is free then, and the next packet is chosen anew.
     fn pauses(&mut self, bytes: u32, start: Instant) -> bool {
+        if let Some(opportunities) = &mut self.opportunities {
+            let next_at = opportunities.next_from(start);
+            if next_at > start {
+                self.free_at = next_at;
+                return true;
+            }
+        }
         let Some(away) = self.outages.as_mut().filter(|away| away.mode == Mode::Hold) else {
             return false;
         };
         let first_bit_at = start + self.host_cost;
-        let air = Interval { start: first_bit_at, end: first_bit_at + self.pace.time_for(bytes) };
+        let end = match &self.opportunities {
+            Some(opportunities) => opportunities.peek(bytes),
+            None => first_bit_at + self.pace.time_for(bytes),
+        };
+        let air = Interval { start: first_bit_at, end };
         let Some(outage) = away.outages.covers(air) else { return false };
         self.free_at = outage.end;
         true
@@ -333,7 +365,14 @@ impl<T: Clone> Hop<T> {
     #[inline]
     fn transmit(&mut self, waiting: Waiting<T>, start: Instant) {
         let Waiting { item, bytes } = waiting;
-        let time = self.pace.take(bytes);
+        // Asked first, because it is at hand and the opportunities are not.
+        let time = if self.judges
+            && let Some(opportunities) = &mut self.opportunities
+        {
+            opportunities.take(bytes).since(start)
+        } else {
+            self.pace.take(bytes)
+        };
         let first_bit_at = start + self.host_cost;
         self.free_at = first_bit_at + time;
         self.served.departed += 1;

@@ -24,6 +24,7 @@ mod pace;
 mod pipe;
 pub mod preset;
 pub mod queue;
+pub mod recorded;
 pub mod statistics;
 
 pub use channel::Loss;

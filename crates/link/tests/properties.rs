@@ -1,11 +1,15 @@
 //! Any hop, any traffic: packets are conserved and stay in order, and neither late nor frequent
 //! polling changes what happens.
 
-use link::channel::{Config as Channel, arq, bit_error, burst, fade, packet_loss};
+use link::channel::{
+    Config as Channel, arq, bit_error, burst, fade, packet_loss, recorded as channel_recorded, runs,
+};
 use link::outage::{Length, Mode, Schedule, Spec};
+use link::recorded::{Capacity, Reader, Recording};
 use link::{Hop, Limit, Outcome, Statistics, What, hop::Config};
 use proptest::prelude::*;
 use sansio::{BitRate, Duration, Instant, Priority};
+use std::sync::Arc;
 
 /// One packet, and the times at which the lazy driver looks in between.
 #[derive(Clone, Debug)]
@@ -109,6 +113,34 @@ fn channel() -> impl Strategy<Value = Channel> {
     ]
 }
 
+fn recording<R: Recording>(lines: &str) -> Arc<R> {
+    let mut reader = Reader::<R>::default();
+    for line in lines.split(' ') {
+        reader.line(line.replace(':', " ").as_bytes()).expect("a line");
+    }
+    Arc::new(reader.finish().expect("a recording"))
+}
+
+fn recorded_channel() -> impl Strategy<Value = Channel> {
+    let step = Duration::from_millis(3);
+    prop_oneof![
+        Just(Channel::RecordedDelay(channel_recorded::DelayConfig {
+            delays: recording("9000000 100 2500001 0 7000000"),
+            step,
+        })),
+        Just(Channel::RecordedLoss(channel_recorded::LossConfig {
+            losses: recording("0 0 1 0 1 1"),
+            step,
+        })),
+        Just(Channel::Runs(runs::Config { good: recording("1:2 5:1"), bad: recording("1:1 3:1") })),
+    ]
+}
+
+fn capacity() -> impl Strategy<Value = Option<Arc<Capacity>>> {
+    let lines = prop_oneof![Just("0 1 1 1 4"), Just("7"), Just("2 2 3 20 20"), Just("1")];
+    prop_oneof![Just(None), lines.prop_map(|lines| Some(recording(lines)))]
+}
+
 fn outages() -> impl Strategy<Value = Spec> {
     let length = Length { shortest: Duration::from_millis(1), longest: Duration::from_millis(15) };
     let schedule = prop_oneof![
@@ -133,12 +165,14 @@ fn config() -> impl Strategy<Value = Config> {
     (
         timing,
         (limit.clone(), limit),
-        prop::collection::vec(channel(), 0..3),
-        outages(),
+        prop::collection::vec(prop_oneof![2 => channel(), 1 => recorded_channel()], 0..3),
+        (capacity(), outages()),
         any::<bool>(),
     )
-        .prop_map(|((bps, delay, cost), (queue, queue_high), channels, outages, report)| {
+        .prop_map(|((bps, delay, cost), (queue, queue_high), channels, times, report)| {
+            let (capacity, outages) = times;
             Config {
+                capacity,
                 host_cost: Duration::from_nanos(cost),
                 queue,
                 queue_high,
