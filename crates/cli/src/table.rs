@@ -4,6 +4,7 @@
 //! lab shows medians with the smallest and the largest run, of its predictions, too: one run that
 //! the machine disturbed must not move the result.
 
+use node::scenario::Loss;
 use report::table::{Cell, Column, Emphasis, Kind, Row as TableRow, Styling, Table};
 use std::io::IsTerminal;
 use study::statistics::{Mean, Quantiles};
@@ -124,6 +125,17 @@ pub(crate) fn table(rows: &[Row]) -> Table {
     table
 }
 
+/// The losses of a row; measured runs by the names of their files, without folders.
+fn loss(row: &Row) -> String {
+    match row.loss.parse() {
+        Ok(Loss::Runs { good, bad }) => {
+            let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+            Loss::Runs { good: name(&good), bad: name(&bad) }.to_string()
+        }
+        _ => row.loss.clone(),
+    }
+}
+
 fn is_same_group(a: &Row, b: &Row) -> bool {
     let key = |row: &Row| {
         (row.tcp, row.sack, row.direction, row.ber.clone(), row.loss.clone(), row.outage.clone())
@@ -175,7 +187,7 @@ fn names() -> Vec<ColumnOf> {
         name("sack", Needed::IfDiffers, |row, _| Cell::text(if row.sack { "on" } else { "off" })),
         name("direction", Needed::IfDiffers, |row, _| Cell::text(row.direction)),
         name("bit errors", Needed::IfDiffers, |row, _| Cell::text(row.ber.clone())),
-        name("loss", Needed::IfDiffers, |row, _| Cell::text(row.loss.clone())),
+        name("loss", Needed::IfDiffers, |row, _| Cell::text(loss(row))),
         name("outage", Needed::IfDiffers, |row, _| Cell::text(row.outage.clone())),
         name("world", Needed::IfDiffers, |row, _| Cell::text(world(row))),
         name("scheme", Needed::Always, |row, _| {

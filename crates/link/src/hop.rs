@@ -19,6 +19,8 @@
 //! With a recorded capacity ([`crate::recorded::capacity`]) there is no rate: the next packet is
 //! chosen when there is an opportunity to send, and departs with the one that takes its last byte.
 
+pub mod half_duplex;
+
 use crate::channel::{self, Air, Channels, Loss};
 use crate::outage::{self, Interval, Mode, Outages};
 use crate::pace::Pace;
@@ -108,6 +110,7 @@ pub struct Hop<T> {
     channels: Channels,
     outages: Option<Box<Away>>,
     opportunities: Option<Box<Opportunities>>,
+    shared: half_duplex::Shared,
     /// The other counters; see [`Hop::statistics`].
     rare: Statistics,
 }
@@ -199,6 +202,7 @@ impl<T: Clone> Hop<T> {
             channels: Channels::new(&config.channels, slots, seed, name),
             outages: away,
             opportunities,
+            shared: half_duplex::Shared::default(),
             rare: Statistics::default(),
         }
     }
@@ -226,6 +230,9 @@ impl<T: Clone> Hop<T> {
         let rare = &mut self.rare;
         match queued {
             Ok(()) => {
+                if self.waiting == 0 {
+                    self.shared.waits_since = now;
+                }
                 self.waiting += 1;
                 rare.queue_packets_max = rare.queue_packets_max.max(self.waiting);
                 rare.queue_bytes_max = rare.queue_bytes_max.max(self.queue.bytes());

@@ -3,7 +3,7 @@
 //! `wavelan-1995` carries the papers' figures. The radios of today are ours: round numbers of the
 //! right size, each with its reason, so that a comparison has something to begin with; who knows
 //! their own link sets its values. Where a real radio's two directions share the air, these do
-//! not: a full-duplex pair with the medium's cost in the MAC efficiency.
+//! not unless asked to: a full-duplex pair with the medium's cost in the MAC efficiency.
 
 use crate::channel::{self, arq, burst};
 use crate::hop;
@@ -11,13 +11,15 @@ use crate::outage::{self, Length, Mode, Schedule};
 use crate::queue::Limit;
 use sansio::{BitRate, Duration};
 
-/// Both directions of a full-duplex link.
+/// Both directions of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
     /// Toward the mobile host.
     pub down: hop::Config,
     /// Toward the fixed host.
     pub up: hop::Config,
+    /// True if both share the air ([`hop::half_duplex`]).
+    pub half_duplex: bool,
 }
 
 /// A link by name.
@@ -70,7 +72,7 @@ impl Preset {
 impl Pair {
     /// Both directions alike.
     pub fn symmetric(config: hop::Config) -> Self {
-        Pair { up: config.clone(), down: config }
+        Pair { up: config.clone(), down: config, half_duplex: false }
     }
 
     /// The same link with these outages, in both directions.
@@ -151,7 +153,7 @@ fn leo() -> Pair {
     };
     let up =
         hop::Config { rate: BitRate::from_mbps(10), queue: Limit::Bytes(100_000), ..down.clone() };
-    Pair { down, up }.with_outages(&outage::Spec {
+    Pair { down, up, half_duplex: false }.with_outages(&outage::Spec {
         schedule: Schedule::Every {
             every: Duration::from_secs(15),
             length: Length {

@@ -34,7 +34,7 @@ fn names_are_unique_and_found() {
 #[test]
 fn every_preset_delivers_most_packets_and_only_the_lossy_ones_lose() {
     for preset in Preset::ALL {
-        let Pair { down, up } = preset.pair();
+        let Pair { down, up, .. } = preset.pair();
         assert_eq!(down.outages, up.outages, "one schedule for both directions");
         let is_lossy = !down.channels.is_empty() || down.outages != Spec::default();
         for (config, name) in [(down, "down"), (up, "up")] {

@@ -182,7 +182,13 @@ impl Row {
         let air: u64 = samples.iter().map(|sample| sample.measures.air_bytes).sum();
         let probes: u64 = samples.iter().map(|sample| sample.measures.probe_bytes).sum();
         let goodput_bps = Mean::of(&over(Sample::goodput_bps));
-        let ceiling_bps = plan.ceiling_bps(case) * plan.ways() as f64;
+        let ceiling = |sample: &Sample| {
+            plan.ceiling_bps(case, sansio::Duration::from_secs_f64(sample.seconds))
+        };
+        let ceiling_bps = match samples.as_slice() {
+            [] => plan.ceiling_bps(case, sansio::Duration::ZERO),
+            samples => samples.iter().map(ceiling).sum::<f64>() / samples.len() as f64,
+        };
         Row {
             scheme: case.scheme.clone(),
             tcp: case.sender.name(),

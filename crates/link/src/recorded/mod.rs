@@ -34,7 +34,7 @@ pub trait Recording: Sized {
 
 /// A line that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{value}`: expected {expected}")]
+#[error("{}: expected {expected}", self.said())]
 pub struct Unexpected {
     /// Its number, from 1; 0 for a file without a value.
     pub line: u64,
@@ -42,6 +42,16 @@ pub struct Unexpected {
     pub value: String,
     /// What was expected.
     pub expected: &'static str,
+}
+
+impl Unexpected {
+    fn said(&self) -> String {
+        match (self.line, self.value.as_str()) {
+            (0, _) => "it has no value".to_owned(),
+            (_, "") => "a blank line".to_owned(),
+            (_, value) => format!("`{value}`"),
+        }
+    }
 }
 
 /// Reads a recording, line by line.
@@ -108,7 +118,9 @@ impl<R: Recording> Reader<R> {
 fn shortened(value: &[u8]) -> String {
     const CHARACTERS_MAX: usize = 40;
     let text = String::from_utf8_lossy(&value[..value.len().min(4 * CHARACTERS_MAX)]);
-    let short: String = text.chars().take(CHARACTERS_MAX).collect();
+    // What a terminal would not show, or would obey.
+    let shown = |letter: char| if letter.is_control() { '\u{fffd}' } else { letter };
+    let short: String = text.chars().take(CHARACTERS_MAX).map(shown).collect();
     if short.len() < value.len() { format!("{short}…") } else { short }
 }
 

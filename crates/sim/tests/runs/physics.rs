@@ -106,3 +106,33 @@ fn a_notified_outage_is_over_one_round_trip_after_the_link_is_back() {
         assert!(stalls[0] <= bound, "{length}: {} after the link's return", stalls[0]);
     }
 }
+
+#[test]
+fn a_half_duplex_link_carries_data_less_the_air_time_of_acks() {
+    let with = |more: &str| {
+        goodput(&format!(
+            "rate = \"2Mbit/s\"\nwindow = \"64KiB\"\ntcp = \"sack\"\nsize = \"10MB\"\n\
+             schemes = \"snoop-modern\"\n{more}"
+        ))
+    };
+    // An ACK of 52 bytes for every second segment of 1500.
+    let expected = 1500.0 / (1500.0 + 52.0 / 2.0);
+    let share = with("half-duplex = true") / with("");
+    assert!((share / expected - 1.0).abs() < 0.004, "{share}, expected {expected}");
+}
+
+#[test]
+fn both_directions_of_a_half_duplex_link_share_its_rate() {
+    let text = "rate = \"2Mbit/s\"\nhalf-duplex = true\ndirection = \"both\"\ntcp = \"sack\"\n\
+                duration = \"60s\"\nschemes = \"plain\"";
+    let (_, plan) = plans(text).swap_remove(0);
+    let outcome = sim::run(&plan, 1, trace::Nothing);
+    assert_eq!(outcome.failures, []);
+    let of = |way: usize| {
+        let delivered = outcome.measures.transfers[way].delivered_bytes;
+        delivered as f64 * 8.0 / 60.0 / (2e6 * 1448.0 / 1500.0)
+    };
+    let (down, up) = (of(0), of(1));
+    assert!((0.9..1.0).contains(&(down + up)), "{down} and {up}");
+    assert!((down - up).abs() < 0.15, "{down} and {up}: stations take turns");
+}
