@@ -134,7 +134,7 @@ pub(crate) struct BaseStationArgs {
 pub(crate) struct LinkArgs {
     /// Scenario file (TOML or JSON); options override it
     pub(crate) scenario: Option<PathBuf>,
-    /// Preset of the last hop: plain, wavelan-1995, wifi-roam, leo
+    /// Preset of the last hop: plain, wavelan-1995, wifi-roam, lte, 5g, leo
     #[arg(long, value_name = "PRESET", help_heading = "Path")]
     pub(crate) radio: Option<String>,
     /// Rate of the last hop, as in 2Mbit/s
