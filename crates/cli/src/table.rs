@@ -98,7 +98,10 @@ impl Statistic {
     fn of_ceiling(self, row: &Row) -> Option<f64> {
         match self {
             Statistic::Mean => row.ceiling_share,
-            Statistic::Median => row.goodput_bps.map(|goodput| goodput.p50 / row.ceiling_bps),
+            Statistic::Median => {
+                let goodput = row.goodput_bps.filter(|_| row.ceiling_bps > 0.0);
+                goodput.map(|goodput| goodput.p50 / row.ceiling_bps)
+            }
         }
     }
 }

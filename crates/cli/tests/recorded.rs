@@ -122,7 +122,7 @@ fn files_of_a_scenario_lie_beside_it_and_it_can_be_fed_back_from_anywhere() {
     folder.file("inner/lengths", "1 1\n");
     folder.file("inner/losses", "0\n");
     let text = "down-capacity = \"capacity\"\nloss = \"runs:good=lengths,bad=./lengths\"\n\
-                up-loss = \"../inner/losses\"\ntrace-step = \"5ms\"\nduration = \"1s\"\nseeds = 2\n";
+                up-loss = \"../inner/losses\"\ntrace-step = \"5ms\"\nduration = \"1s\"\nseeds = 2";
     folder.file("inner/scenario.toml", text);
     let complete = folder.lasthop(&["scenario", "check", "inner/scenario.toml"]);
     assert_eq!(complete.status.code(), Some(0), "{}", String::from_utf8_lossy(&complete.stderr));

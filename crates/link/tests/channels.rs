@@ -186,7 +186,7 @@ fn base_28_fades_and_what_lies_between_last_their_times() {
         // A geometric length deviates by sqrt(stays) times its mean.
         let deviation = expected * stays.sqrt() / count.sqrt();
         assert!((mean - expected).abs() < 4.0 * deviation, "{mean}, expected {expected}");
-        // And has no memory: of those longer than the mean, as many are longer than twice as of all.
+        // And it has no memory: twice as long is to the mean what the mean is to nothing.
         let longer = |than: f64| lengths.iter().filter(|length| **length > than).count();
         let at = expected.round();
         let (once, twice) = (longer(at), longer(2.0 * at));

@@ -4,6 +4,7 @@ use link::channel::{Config as Channel, arq, bit_error, recorded as channel};
 use link::outage::{Length, Mode, Planned, Schedule, Spec};
 use link::recorded::{Capacity, Delays, Losses, Reader, Recording, Unexpected};
 use link::{Hop, Limit, Loss, Outcome, What, hop::Config};
+use proptest::prelude::*;
 use sansio::{BitRate, Duration, Instant, Priority, Random};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -280,4 +281,34 @@ fn bad_files_are_refused_with_line_value_and_what_was_expected() {
     refused(0, "", "0 or 1", losses("\r\n"));
     let mut reader = Reader::<Capacity>::default();
     refused(1, "\u{fffd}\u{fffd}1", "plain text", reader.line(b"\xff\xfe1\n"));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_reader_panic(text in "[0-9 .#e\\-\r\n\u{feff}a]{0,60}", bytes: Vec<u8>) {
+        for text in [text.as_bytes(), &bytes] {
+            let mut readers = (
+                Reader::<Capacity>::default(),
+                Reader::<Delays>::default(),
+                Reader::<Losses>::default(),
+                Reader::<link::channel::runs::Lengths>::default(),
+            );
+            for line in text.split_inclusive(|byte| *byte == b'\n') {
+                let _ = readers.0.line(line);
+                let _ = readers.1.line(line);
+                let _ = readers.2.line(line);
+                let _ = readers.3.line(line);
+            }
+            let _ = (readers.1.finish(), readers.2.finish(), readers.3.finish());
+            if let Ok(capacity) = readers.0.finish() {
+                let config = Config {
+                    capacity: Some(Arc::new(capacity)),
+                    ..Config::clean(BitRate::from_bps(1), Duration::ZERO)
+                };
+                let mut hop: Hop<()> = Hop::new(&config, 1, "down");
+                hop.enqueue((), 4000, Priority::Normal, millis(77)).expect("room");
+                prop_assert!(hop.poll(Instant::from_nanos(u64::MAX)).is_some());
+            }
+        }
+    }
 }

@@ -107,10 +107,16 @@ impl Plan {
     fn of_path(scenario: &Scenario, case: &Case) -> Plan {
         let scheme = crate::base_station::compose(&case.scheme);
         let mut radio = radio::pair(scenario.radio);
+        let preset = (radio.down.rate, radio.down.queue);
         for hop in [&mut radio.down, &mut radio.up] {
-            hop.rate = scenario.rate.0;
+            // A preset's directions may differ; what is said otherwise is said of both.
+            if scenario.rate.0 != preset.0 {
+                hop.rate = scenario.rate.0;
+            }
+            if limit(scenario.queue) != preset.1 {
+                hop.queue = limit(scenario.queue);
+            }
             hop.delay = scenario.delay.0;
-            hop.queue = limit(scenario.queue);
             hop.channels.extend(channels(scenario, case));
             hop.outages = outages(case.outage);
         }
@@ -166,9 +172,9 @@ impl Plan {
     }
 
     /// The most that the last hop can deliver, bit/s: rate x MAC efficiency x (1 - packet error
-    /// rate of a full packet) x payload / packet size, of all directions that carry data together.
-    /// Where something is recorded, its average over a run of that length takes its place; over
-    /// none, that of the whole recording.
+    /// rate of a full packet) x payload / packet size, of all directions that carry data together;
+    /// if they share the air, of one. Where something is recorded, its average over a run of that
+    /// length takes its place; over none, that of the whole recording.
     pub fn ceiling_bps(&self, case: &Case, over: Duration) -> f64 {
         let share = f64::from(self.segment_bytes()) / f64::from(self.packet_bytes());
         let intact = 1.0 - case.ber.packet_loss(self.packet_bytes());
@@ -180,7 +186,8 @@ impl Plan {
             let arrives = intact * (1.0 - mean(case, hop)) * (1.0 - recorded_loss(hop, over));
             rate.as_bps() as f64 * share * arrives
         };
-        self.data_hops().map(one).sum()
+        let (sum, ways) = (self.data_hops().map(one).sum::<f64>(), self.data_hops().count());
+        if self.radio.half_duplex { sum / ways.max(1) as f64 } else { sum }
     }
 
     /// The directions of the last hop that carry data.

@@ -201,7 +201,10 @@ impl Row {
             world,
             seeds: samples.len(),
             ceiling_bps,
-            ceiling_share: goodput_bps.map(|goodput| goodput.mean / ceiling_bps),
+            // A recording may let nothing through.
+            ceiling_share: goodput_bps
+                .filter(|_| ceiling_bps > 0.0)
+                .map(|goodput| goodput.mean / ceiling_bps),
             goodput_bps,
             stall_s: Quantiles::of(&over(Sample::stall_s)),
             stall_after_outage_s: Quantiles::of(&after),

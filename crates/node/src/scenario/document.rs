@@ -115,11 +115,12 @@ pub struct Scenario {
     pub title: String,
     /// Preset of the last hop: MAC efficiency, host cost, local ARQ and what follows unless said.
     pub radio: Radio,
-    /// Rate of the last hop, each way.
+    /// Rate of the last hop, each way; that of a preset stands for the preset's own two.
     pub rate: Rate,
     /// Propagation delay of the last hop, one way.
     pub delay: Time,
-    /// Limit of the base station's queue toward the mobile host, and of the mobile host's queue.
+    /// Limit of the base station's queue toward the mobile host, and of the mobile host's queue;
+    /// that of a preset stands for the preset's own two.
     pub queue: Queue,
     /// Rate of the path between fixed host and base station, each way.
     pub wired_rate: Rate,

@@ -136,3 +136,15 @@ fn both_directions_of_a_half_duplex_link_share_its_rate() {
     assert!((0.9..1.0).contains(&(down + up)), "{down} and {up}");
     assert!((down - up).abs() < 0.15, "{down} and {up}: stations take turns");
 }
+
+#[test]
+fn the_two_directions_of_a_preset_differ_until_somebody_says_otherwise() {
+    let rates = |text: &str| {
+        let (_, plan) = plans(text).swap_remove(0);
+        [plan.radio.down.rate, plan.radio.up.rate].map(|rate| rate.as_bps() / 1_000_000)
+    };
+    assert_eq!(rates("radio = \"lte\""), [13, 6]);
+    assert_eq!(rates("radio = \"lte\"\nrate = \"13Mbit/s\""), [13, 6]);
+    assert_eq!(rates("radio = \"lte\"\nrate = \"20Mbit/s\""), [20, 20]);
+    assert_eq!(rates("radio = \"leo\"\nqueue = \"50p\""), [100, 10]);
+}
