@@ -19,6 +19,7 @@
 //! With a recorded capacity ([`crate::recorded::capacity`]) there is no rate: the next packet is
 //! chosen when there is an opportunity to send, and departs with the one that takes its last byte.
 
+pub mod frame_arq;
 pub mod half_duplex;
 
 use crate::channel::{self, Air, Channels, Loss};
@@ -51,6 +52,9 @@ pub struct Config {
     pub queue_high: Limit,
     /// When packets may leave; it replaces rate, MAC efficiency and host cost.
     pub capacity: Option<Arc<Capacity>>,
+    /// A link layer that repeats lost frames on the air, and tells what became of each; not with a
+    /// recorded capacity, which is what a link layer left over.
+    pub frame_arq: Option<frame_arq::Config>,
     /// What the air does to packets; all of it at once.
     pub channels: Vec<channel::Config>,
     /// When the link is away. Both directions of a link take the same value.
@@ -78,6 +82,9 @@ pub enum What<T> {
     Arrived(T),
     /// It used its air time, and would have arrived now.
     Lost(T, Loss),
+    /// The link layer's verdict, once for each packet (METP-LL-3): true if it was acknowledged,
+    /// false if it was given up. Only with [`Config::frame_arq`].
+    Verdict(T, bool),
 }
 
 /// One direction of one link, carrying packets of type `T`.
@@ -106,13 +113,22 @@ pub struct Hop<T> {
     served: Served,
 
     queue: Queue<T>,
-    departures: VecDeque<(Instant, T)>,
+    /// Departures if they are reported, and verdicts; in the order of time.
+    notes: VecDeque<(Instant, Note, T)>,
     channels: Channels,
     outages: Option<Box<Away>>,
     opportunities: Option<Box<Opportunities>>,
+    frame_arq: Option<frame_arq::FrameArq>,
     shared: half_duplex::Shared,
     /// The other counters; see [`Hop::statistics`].
     rare: Statistics,
+}
+
+/// What a sender is told beside arrivals and losses.
+#[derive(Clone, Copy, Debug)]
+enum Note {
+    Departed,
+    Verdict(bool),
 }
 
 /// What every packet counts.
@@ -149,6 +165,7 @@ impl Config {
             queue: Limit::Packets(Self::QUEUE_PACKETS),
             queue_high: Limit::Packets(Self::QUEUE_HIGH_PACKETS),
             capacity: None,
+            frame_arq: None,
             channels: Vec::new(),
             outages: outage::Spec::default(),
             report_departures: false,
@@ -182,6 +199,9 @@ impl<T: Clone> Hop<T> {
         };
         let opportunities =
             config.capacity.as_ref().map(|capacity| Box::new(Opportunities::new(capacity)));
+        let delay = channel::delay(&config.channels).unwrap_or(config.delay);
+        let frame_arq = config.frame_arq.filter(|_| opportunities.is_none());
+        let frame_arq = frame_arq.map(|arq| frame_arq::FrameArq::new(arq, delay));
         let outages = &config.outages;
         let away = (!outages.is_never())
             .then(|| Box::new(Away { mode: outages.mode, outages: Outages::new(outages, seed) }));
@@ -190,18 +210,22 @@ impl<T: Clone> Hop<T> {
             arrived_at: Instant::ZERO,
             pace: Pace::new(rate),
             host_cost,
-            delay: channel::delay(&config.channels).unwrap_or(config.delay),
+            delay,
             waiting: 0,
             order: channel::order(&config.channels),
-            judges: away.is_some() || opportunities.is_some() || !config.channels.is_empty(),
+            judges: away.is_some()
+                || opportunities.is_some()
+                || frame_arq.is_some()
+                || !config.channels.is_empty(),
             reports_departures: config.report_departures,
             pipe: Pipe::new(),
             served: Served::default(),
             queue: Queue::new(config.queue, config.queue_high),
-            departures: VecDeque::new(),
+            notes: VecDeque::new(),
             channels: Channels::new(&config.channels, slots, seed, name),
             outages: away,
             opportunities,
+            frame_arq,
             shared: half_duplex::Shared::default(),
             rare: Statistics::default(),
         }
@@ -247,9 +271,9 @@ impl<T: Clone> Hop<T> {
     /// channel; then the call finds nothing and a later time is named.
     pub fn next_event(&self) -> Option<Instant> {
         let next = self.next_arrival();
-        let departure = match self.departures.front() {
+        let departure = match self.notes.front() {
             _ if !self.reports_departures => return next,
-            Some((at, _)) => *at,
+            Some((at, ..)) => *at,
             None if self.waiting > 0 => self.free_at + self.host_cost,
             None => return next,
         };
@@ -269,6 +293,9 @@ impl<T: Clone> Hop<T> {
             let arrival = self.arrival(self.free_at, self.pace.time_for(waiting_bytes));
             next = Some(next.map_or(arrival, |next| next.min(arrival)));
         }
+        if self.judges && self.frame_arq.is_some() {
+            return self.next_verdict().into_iter().chain(next).min();
+        }
         next
     }
 
@@ -277,10 +304,14 @@ impl<T: Clone> Hop<T> {
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Outcome<T>> {
         self.serve(now);
-        if self.reports_departures
-            && let Some((at, item)) = self.pop_departure(now)
+        if (self.reports_departures || self.judges)
+            && let Some((at, note, item)) = self.pop_note(now)
         {
-            return Some(Outcome { at, what: What::Departed(item) });
+            let what = match note {
+                Note::Departed => What::Departed(item),
+                Note::Verdict(acknowledged) => What::Verdict(item, acknowledged),
+            };
+            return Some(Outcome { at, what });
         }
         let UnderWay { at, bytes, loss, item } = self.pipe.pop_due(now)?;
         let what = match loss {
@@ -300,7 +331,12 @@ impl<T: Clone> Hop<T> {
     #[inline]
     pub fn poll_departure(&mut self, now: Instant) -> Option<(Instant, T)> {
         self.serve(now);
-        self.pop_departure(now)
+        // A verdict is no mere note: it waits for the poll of its instant, and what departs after
+        // it waits behind it.
+        match self.notes.front()? {
+            (_, Note::Departed, _) => self.pop_note(now).map(|(at, _, item)| (at, item)),
+            (_, Note::Verdict(_), _) => None,
+        }
     }
 
     /// Packets that wait, both priorities together, as of the last call.
@@ -388,18 +424,21 @@ impl<T: Clone> Hop<T> {
 
         let mut at = self.arrival(start, time);
         let mut loss = None;
+        if self.reports_departures {
+            self.notes.push_back((first_bit_at, Note::Departed, item.clone()));
+        }
         if self.judges {
             let time = Interval { start: first_bit_at, end: self.free_at };
-            let verdict = self.judge(Air { time, bytes });
+            let verdict = match self.frame_arq {
+                Some(arq) => self.repeat(arq, Air { time, bytes }, &item),
+                None => self.judge(Air { time, bytes }),
+            };
             at += verdict.delay;
             loss = verdict.loss;
         }
         if self.order == channel::arq::Order::InOrder {
             at = at.max(self.arrived_at);
             self.arrived_at = at;
-        }
-        if self.reports_departures {
-            self.departures.push_back((first_bit_at, item.clone()));
         }
         self.pipe.push(UnderWay { at, bytes, loss, item });
     }
@@ -422,13 +461,13 @@ impl<T: Clone> Hop<T> {
         verdict
     }
 
-    /// The next departure, unless an arrival comes first. At the same instant arrivals go first:
-    /// what departs then may follow from them.
-    fn pop_departure(&mut self, now: Instant) -> Option<(Instant, T)> {
-        let at = self.departures.front()?.0;
+    /// The next departure or verdict, unless an arrival comes first. At the same instant arrivals go
+    /// first: what departs then may follow from them.
+    fn pop_note(&mut self, now: Instant) -> Option<(Instant, Note, T)> {
+        let at = self.notes.front()?.0;
         if at > now || self.pipe.next_at().is_some_and(|arrival| arrival <= at) {
             return None;
         }
-        self.departures.pop_front()
+        self.notes.pop_front()
     }
 }

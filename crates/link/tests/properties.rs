@@ -4,6 +4,7 @@
 use link::channel::{
     Config as Channel, arq, bit_error, burst, fade, packet_loss, recorded as channel_recorded, runs,
 };
+use link::hop::frame_arq;
 use link::outage::{Length, Mode, Schedule, Spec};
 use link::recorded::{Capacity, Reader, Recording};
 use link::{Hop, Limit, Outcome, Statistics, What, hop::Config};
@@ -136,6 +137,15 @@ fn recorded_channel() -> impl Strategy<Value = Channel> {
     ]
 }
 
+fn link_layer() -> impl Strategy<Value = Option<frame_arq::Config>> {
+    let retry = prop_oneof![
+        (0_u32..4).prop_map(frame_arq::Retry::Limited),
+        Just(frame_arq::Retry::Limited(60)),
+    ];
+    let some = retry.prop_map(|retry| frame_arq::Config { retry, ack_time: Duration::ZERO });
+    prop_oneof![3 => Just(None), 1 => some.prop_map(Some)]
+}
+
 fn capacity() -> impl Strategy<Value = Option<Arc<Capacity>>> {
     let lines = prop_oneof![Just("0 1 1 1 4"), Just("7"), Just("2 2 3 20 20"), Just("1")];
     prop_oneof![Just(None), lines.prop_map(|lines| Some(recording(lines)))]
@@ -166,13 +176,14 @@ fn config() -> impl Strategy<Value = Config> {
         timing,
         (limit.clone(), limit),
         prop::collection::vec(prop_oneof![2 => channel(), 1 => recorded_channel()], 0..3),
-        (capacity(), outages()),
+        (capacity(), outages(), link_layer()),
         any::<bool>(),
     )
         .prop_map(|((bps, delay, cost), (queue, queue_high), channels, times, report)| {
-            let (capacity, outages) = times;
+            let (capacity, outages, frame_arq) = times;
             Config {
                 capacity,
+                frame_arq,
                 host_cost: Duration::from_nanos(cost),
                 queue,
                 queue_high,
@@ -211,6 +222,7 @@ proptest! {
         let record = run_lazily(&config, seed, &steps);
         let mut ends = vec![0; steps.len()];
         let mut departures = vec![0; steps.len()];
+        let mut verdicts = vec![0; steps.len()];
         for number in &record.refused {
             ends[*number as usize] += 1;
         }
@@ -221,6 +233,10 @@ proptest! {
                     departures[*number as usize] += 1;
                 }
                 What::Arrived(number) | What::Lost(number, _) => ends[*number as usize] += 1,
+                What::Verdict(number, _) => {
+                    prop_assert!(!config.report_departures || departures[*number as usize] == 1);
+                    verdicts[*number as usize] += 1;
+                }
                 other => prop_assert!(false, "{:?}", other),
             }
         }
@@ -228,13 +244,17 @@ proptest! {
         let departed: usize = departures.iter().sum();
         let accepted = steps.len() - record.refused.len();
         prop_assert_eq!(departed, if config.report_departures { accepted } else { 0 });
+        let has_link_layer = config.frame_arq.is_some() && config.capacity.is_none();
+        prop_assert!(verdicts.iter().all(|count| *count <= 1), "METP-LL-3: {:?}", verdicts);
+        let told: usize = verdicts.iter().sum();
+        prop_assert_eq!(told, if has_link_layer { accepted } else { 0 });
         let Statistics { enqueued, dropped_full, delivered, .. } = record.statistics;
         prop_assert_eq!(enqueued, accepted as u64);
         prop_assert_eq!(dropped_full, record.refused.len() as u64);
         prop_assert_eq!(delivered + record.statistics.lost_total(), enqueued);
         let bytes: u64 = steps.iter().map(|step| u64::from(step.bytes)).sum();
         prop_assert!(record.statistics.delivered_bytes <= record.statistics.air_bytes);
-        prop_assert!(record.statistics.air_bytes <= bytes);
+        prop_assert!(record.statistics.air_bytes <= bytes || has_link_layer);
     }
 
     /// Outcomes come in the order of time, and within a priority in the order of sending.

@@ -168,6 +168,10 @@ impl<O: Observer> Kernel<O> {
                 self.tell_departure(from, packet, outcome.at);
                 self.rearm(from.0);
             }
+            Happened::Verdict(packet, acknowledged) => {
+                let verdict = Input::Verdict { side: from.1, packet: packet.id, acknowledged };
+                self.handle(from.0, verdict, now);
+            }
             Happened::Lost(packet, loss) => {
                 let what = What::Lost { side: from.1, packet: &packet, cause: loss.name() };
                 self.world.record(from.0, outcome.at, what);

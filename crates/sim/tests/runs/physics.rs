@@ -1,6 +1,7 @@
 //! What must hold on any link, from arithmetic alone.
 
 use crate::plans::plans;
+use link::hop::frame_arq::{self, Retry};
 use sansio::Duration;
 
 /// Goodput in bit/s of the first case of a scenario, seed 1.
@@ -135,6 +136,25 @@ fn both_directions_of_a_half_duplex_link_share_its_rate() {
     let (down, up) = (of(0), of(1));
     assert!((0.9..1.0).contains(&(down + up)), "{down} and {up}");
     assert!((down - up).abs() < 0.15, "{down} and {up}: stations take turns");
+}
+
+#[test]
+fn base_10_a_persistent_link_layer_hides_losses_and_takes_its_tries_from_the_rate() {
+    let text = "rate = \"2Mbit/s\"\ndelay = \"1ms\"\nloss = \"20%\"\ntcp = \"sack\"\nsize = \"5MB\"\n\
+                window = \"64KiB\"\nschemes = \"snoop-modern\"";
+    let (_, mut plan) = plans(text).swap_remove(0);
+    let (retry, ack_time) = (Retry::Persistent, Duration::ZERO);
+    for hop in [&mut plan.radio.down, &mut plan.radio.up] {
+        hop.frame_arq = Some(frame_arq::Config { retry, ack_time });
+    }
+    let outcome = sim::run(&plan, 1, trace::Nothing);
+    assert_eq!(outcome.failures, []);
+    assert_eq!(outcome.measures.retransmissions_end_to_end, 0);
+    let transfer = &outcome.measures.transfers[0];
+    let seconds = transfer.last_delivered_at.as_secs_f64();
+    // 1500 bytes take 6 ms, the ACK's way back and forth 2, all of it 1 / 0.8 times.
+    let expected = 5e6 / 1448.0 * 0.008 / 0.8;
+    assert!((seconds / expected - 1.0).abs() < 0.05, "{seconds} s, expected {expected}");
 }
 
 #[test]
