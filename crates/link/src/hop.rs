@@ -105,9 +105,11 @@ pub struct Hop<T> {
     /// Packets that wait, in either queue.
     waiting: u32,
     order: channel::arq::Order,
-    /// Channels or outages have a say.
+    /// Channels, outages, opportunities or a link layer have a say.
     judges: bool,
     reports_departures: bool,
+    /// There is a link layer that repeats.
+    repeats: bool,
 
     pipe: Pipe<T>,
     served: Served,
@@ -218,6 +220,7 @@ impl<T: Clone> Hop<T> {
                 || frame_arq.is_some()
                 || !config.channels.is_empty(),
             reports_departures: config.report_departures,
+            repeats: frame_arq.is_some(),
             pipe: Pipe::new(),
             served: Served::default(),
             queue: Queue::new(config.queue, config.queue_high),
@@ -293,7 +296,7 @@ impl<T: Clone> Hop<T> {
             let arrival = self.arrival(self.free_at, self.pace.time_for(waiting_bytes));
             next = Some(next.map_or(arrival, |next| next.min(arrival)));
         }
-        if self.judges && self.frame_arq.is_some() {
+        if self.repeats {
             return self.next_verdict().into_iter().chain(next).min();
         }
         next
@@ -304,7 +307,7 @@ impl<T: Clone> Hop<T> {
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Outcome<T>> {
         self.serve(now);
-        if (self.reports_departures || self.judges)
+        if (self.reports_departures || self.repeats)
             && let Some((at, note, item)) = self.pop_note(now)
         {
             let what = match note {
@@ -429,10 +432,8 @@ impl<T: Clone> Hop<T> {
         }
         if self.judges {
             let time = Interval { start: first_bit_at, end: self.free_at };
-            let verdict = match self.frame_arq {
-                Some(arq) => self.repeat(arq, Air { time, bytes }, &item),
-                None => self.judge(Air { time, bytes }),
-            };
+            let air = Air { time, bytes };
+            let verdict = if self.repeats { self.repeat(air, &item) } else { self.judge(air) };
             at += verdict.delay;
             loss = verdict.loss;
         }
@@ -461,8 +462,8 @@ impl<T: Clone> Hop<T> {
         verdict
     }
 
-    /// The next departure or verdict, unless an arrival comes first. At the same instant arrivals go
-    /// first: what departs then may follow from them.
+    /// The next departure or verdict, unless an arrival comes first. At the same instant arrivals
+    /// go first: what departs then may follow from them.
     fn pop_note(&mut self, now: Instant) -> Option<(Instant, Note, T)> {
         let at = self.notes.front()?.0;
         if at > now || self.pipe.next_at().is_some_and(|arrival| arrival <= at) {

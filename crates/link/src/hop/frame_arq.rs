@@ -6,7 +6,7 @@
 //! sent again; after the last repetition it is given up. All of that takes the air from whatever
 //! waits, unlike [`channel::arq`](crate::channel::arq), and every try meets the channels of its own
 //! time. With losses of probability p, each try for itself, a packet takes 1 / (1 - p) tries on
-//! average if all are repeated until they arrive; with n repetitions p^(n + 1) of them are given up.
+//! average if all are repeated until they arrive; with n repetitions p^(n + 1) are given up.
 //! ACKs are not lost, so what is given up did not arrive.
 //!
 //! ```text
@@ -61,7 +61,8 @@ impl FrameArq {
 impl<T: Clone> Hop<T> {
     /// Sends a frame until it arrives or is given up; the delay of the verdict is from the end of
     /// the first try.
-    pub(super) fn repeat(&mut self, arq: FrameArq, first: Air, item: &T) -> channel::Verdict {
+    pub(super) fn repeat(&mut self, first: Air, item: &T) -> channel::Verdict {
+        let Some(arq) = self.frame_arq else { return self.judge(first) };
         let length = first.time.end.since(first.time.start);
         let mut air = first;
         let mut verdict = self.judge(air);
@@ -84,9 +85,14 @@ impl<T: Clone> Hop<T> {
         verdict
     }
 
-    /// When the next verdict is known.
+    /// When the next verdict is known, at the earliest. Where the delay varies, that of a packet
+    /// that still waits may come before the arrival of one that was sent.
     pub(super) fn next_verdict(&self) -> Option<Instant> {
         let is_verdict = |note: &&(Instant, Note, T)| matches!(note.1, Note::Verdict(_));
-        self.notes.iter().find(is_verdict).map(|note| note.0)
+        let known = self.notes.iter().find(is_verdict).map(|note| note.0);
+        let waiting = self.queue.next_bytes().zip(self.frame_arq).map(|(bytes, arq)| {
+            self.free_at + self.host_cost + self.pace.time_for(bytes) + arq.wait
+        });
+        known.into_iter().chain(waiting).min()
     }
 }

@@ -140,8 +140,8 @@ fn both_directions_of_a_half_duplex_link_share_its_rate() {
 
 #[test]
 fn base_10_a_persistent_link_layer_hides_losses_and_takes_its_tries_from_the_rate() {
-    let text = "rate = \"2Mbit/s\"\ndelay = \"1ms\"\nloss = \"20%\"\ntcp = \"sack\"\nsize = \"5MB\"\n\
-                window = \"64KiB\"\nschemes = \"snoop-modern\"";
+    let text = "rate = \"2Mbit/s\"\ndelay = \"1ms\"\nloss = \"20%\"\ntcp = \"sack\"\n\
+                size = \"5MB\"\nwindow = \"64KiB\"\nschemes = \"snoop-modern\"";
     let (_, mut plan) = plans(text).swap_remove(0);
     let (retry, ack_time) = (Retry::Persistent, Duration::ZERO);
     for hop in [&mut plan.radio.down, &mut plan.radio.up] {
