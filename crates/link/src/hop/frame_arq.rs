@@ -4,7 +4,7 @@
 //! Stop and wait: after the last bit of a frame the sender waits for its ACK, two delays and the
 //! time that the ACK takes. If the channels or an outage lost the frame there is none, and it is
 //! sent again; after the last repetition it is given up. All of that takes the air from whatever
-//! waits, unlike [`channel::arq`](crate::channel::arq), and every try meets the channels of its own
+//! waits, unlike [`channel::arq`], and every try meets the channels of its own
 //! time. With losses of probability p, each try for itself, a packet takes 1 / (1 - p) tries on
 //! average if all are repeated until they arrive; with n repetitions p^(n + 1) are given up.
 //! ACKs are not lost, so what is given up did not arrive.
