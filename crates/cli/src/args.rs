@@ -134,7 +134,7 @@ pub(crate) struct BaseStationArgs {
 pub(crate) struct LinkArgs {
     /// Scenario file (TOML or JSON); options override it
     pub(crate) scenario: Option<PathBuf>,
-    /// Preset of the last hop: plain, wavelan-1995, wifi-roam, leo
+    /// Preset of the last hop: plain, wavelan-1995, wifi-roam, lte, 5g, leo
     #[arg(long, value_name = "PRESET", help_heading = "Path")]
     pub(crate) radio: Option<String>,
     /// Rate of the last hop, as in 2Mbit/s
@@ -146,6 +146,9 @@ pub(crate) struct LinkArgs {
     /// Queue of the last hop, as in 100p or 64KiB
     #[arg(long, help_heading = "Path")]
     pub(crate) queue: Option<String>,
+    /// Both directions of the last hop share the air: ACKs cost air time, too
+    #[arg(long, help_heading = "Path")]
+    pub(crate) half_duplex: bool,
     /// Rate between fixed host and base station
     #[arg(long, value_name = "RATE", help_heading = "Path")]
     pub(crate) wired_rate: Option<String>,
@@ -158,12 +161,37 @@ pub(crate) struct LinkArgs {
     /// Bit error rates, as in none,1/1Mbit,1/64Kbit or ber=1e-6
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     pub(crate) ber: Vec<String>,
-    /// Losses, as in 1% or burst:mean=1%,length=4 or fade:good=2s,bad=50ms,loss=90%
+    /// Losses, as in 1% or burst:mean=1%,length=4 or fade:good=2s,bad=50ms,loss=90% or
+    /// runs:good=FILE,bad=FILE (on each line a LENGTH in packets and its COUNT or PROBABILITY)
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     pub(crate) loss: Vec<String>,
     /// Outages, as in every=15s,length=300ms or every=15s,length=0.1s..10s,hold,notified
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     pub(crate) outage: Vec<String>,
+    /// Recorded capacity toward the mobile host, in place of the rate: on each line the millisecond
+    /// at which 1500 bytes may leave, as Mahimahi has it; repeated at its end
+    #[arg(long, value_name = "FILE", help_heading = "Recorded channel")]
+    pub(crate) down_capacity: Option<String>,
+    /// The same toward the base station
+    #[arg(long, value_name = "FILE", help_heading = "Recorded channel")]
+    pub(crate) up_capacity: Option<String>,
+    /// Recorded delay toward the mobile host, in place of --delay: on each line, for each step, the
+    /// nanoseconds one way; repeated at its end
+    #[arg(long, value_name = "FILE", help_heading = "Recorded channel")]
+    pub(crate) down_delay: Option<String>,
+    /// The same toward the base station
+    #[arg(long, value_name = "FILE", help_heading = "Recorded channel")]
+    pub(crate) up_delay: Option<String>,
+    /// Recorded losses toward the mobile host: on each line, for each step, 1 if every packet that
+    /// goes on air is lost, otherwise 0; repeated at its end
+    #[arg(long, value_name = "FILE", help_heading = "Recorded channel")]
+    pub(crate) down_loss: Option<String>,
+    /// The same toward the base station
+    #[arg(long, value_name = "FILE", help_heading = "Recorded channel")]
+    pub(crate) up_loss: Option<String>,
+    /// The step of recorded delays and losses (default 10ms)
+    #[arg(long, value_name = "TIME", help_heading = "Recorded channel")]
+    pub(crate) trace_step: Option<String>,
     /// down, up, both
     #[arg(long, value_name = "LIST", help_heading = "Hosts")]
     pub(crate) direction: Vec<String>,

@@ -14,6 +14,7 @@ mod options;
 mod oracle;
 mod page;
 mod progress;
+mod recordings;
 mod rundir;
 mod table;
 

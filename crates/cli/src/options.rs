@@ -2,6 +2,7 @@
 
 use crate::args::LinkArgs;
 use crate::error::Error;
+use crate::recordings;
 use node::scenario::{self, Axis, QuantityError, SettingError};
 use node::{Draft, Scenario};
 use std::path::Path;
@@ -11,12 +12,15 @@ use std::str::FromStr;
 pub(crate) fn scenario(args: &LinkArgs) -> Result<Scenario, Error> {
     let (mut draft, source) = match &args.scenario {
         Some(file) => {
-            let (draft, text) = read(file)?;
+            let (mut draft, text) = read(file)?;
+            recordings::locate(&mut draft, file.parent().unwrap_or(Path::new("")))?;
             (draft, Some((file.display().to_string(), text)))
         }
         None => (Draft::default(), None),
     };
     overlay(args, &mut draft)?;
+    recordings::locate(&mut draft, Path::new(""))?;
+    recordings::read(&mut draft)?;
     Scenario::complete(draft).map_err(|error| located(&error, args, source.as_ref()))
 }
 
@@ -52,6 +56,10 @@ fn overridden(key: &str, args: &LinkArgs) -> bool {
         "delay" => args.delay.is_some(),
         "wired-delay" => args.wired_delay.is_some(),
         "rtt" => args.rtt.is_some(),
+        "half-duplex" => {
+            args.half_duplex || args.down_capacity.is_some() || args.up_capacity.is_some()
+        }
+        "trace-step" => args.trace_step.is_some(),
         "mss" => args.mss.is_some(),
         "window" => args.window.is_some(),
         "seeds" => args.seeds.is_some(),
@@ -77,6 +85,20 @@ fn overlay(args: &LinkArgs, draft: &mut Draft) -> Result<(), Error> {
     } else if args.wired_delay.is_some() {
         draft.rtt = None;
     }
+    for (name, text) in [
+        (&args.down_capacity, &mut draft.down_capacity),
+        (&args.up_capacity, &mut draft.up_capacity),
+        (&args.down_delay, &mut draft.down_delay),
+        (&args.up_delay, &mut draft.up_delay),
+        (&args.down_loss, &mut draft.down_loss),
+        (&args.up_loss, &mut draft.up_loss),
+    ] {
+        if name.is_some() {
+            text.clone_from(name);
+        }
+    }
+    draft.half_duplex = args.half_duplex.then_some(true).or(draft.half_duplex);
+    set("trace-step", &args.trace_step, &mut draft.trace_step)?;
     set_list("ber", &args.ber, &mut draft.ber)?;
     set_list("loss", &args.loss, &mut draft.loss)?;
     set_list("outage", &args.outage, &mut draft.outage)?;

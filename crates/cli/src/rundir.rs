@@ -293,7 +293,7 @@ fn repeat(world: World, scenario: &Scenario, case: &Case, seed: u64) -> String {
     format!(
         "lasthop {command} --radio {} --rate {} --delay {} --queue {} --wired-rate {} \
          --wired-delay {} --hosts {} --mss {} --window {} --traffic {} {amount} --tcp {} \
-         --sack {} --direction {} --ber {} --loss {} --outage {} --schemes {} --seed {seed} \
+         --sack {} --direction {} --ber {} --loss {} --outage {}{} --schemes {} --seed {seed} \
          --seeds 1",
         scenario.radio,
         scenario.rate,
@@ -309,10 +309,40 @@ fn repeat(world: World, scenario: &Scenario, case: &Case, seed: u64) -> String {
         case.sack,
         case.direction,
         case.ber,
-        case.loss,
+        quoted(&case.loss.to_string()),
         case.outage,
+        hop_options(scenario),
         case.scheme,
     )
+}
+
+/// The options that not every last hop has, each after a space.
+fn hop_options(scenario: &Scenario) -> String {
+    let recorded = &scenario.recorded;
+    let step = recorded.trace_step.map(|step| step.to_string());
+    let options = [
+        ("down-capacity", &recorded.down_capacity),
+        ("up-capacity", &recorded.up_capacity),
+        ("down-delay", &recorded.down_delay),
+        ("up-delay", &recorded.up_delay),
+        ("down-loss", &recorded.down_loss),
+        ("up-loss", &recorded.up_loss),
+        ("trace-step", &step),
+    ];
+    let half_duplex = if scenario.half_duplex { " --half-duplex" } else { "" };
+    let named = options.iter().filter_map(|(name, value)| {
+        value.as_ref().map(|value| format!(" --{name} {}", quoted(value)))
+    });
+    named.chain([half_duplex.to_owned()]).collect()
+}
+
+/// A word for a shell: names of files may have anything in them.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:=,%@+".contains(letter);
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// The name of a run's folder: scheme, sender, seed, and a hash of all the rest.

@@ -4,6 +4,7 @@
 //! lab shows medians with the smallest and the largest run, of its predictions, too: one run that
 //! the machine disturbed must not move the result.
 
+use node::scenario::Loss;
 use report::table::{Cell, Column, Emphasis, Kind, Row as TableRow, Styling, Table};
 use std::io::IsTerminal;
 use study::statistics::{Mean, Quantiles};
@@ -97,7 +98,10 @@ impl Statistic {
     fn of_ceiling(self, row: &Row) -> Option<f64> {
         match self {
             Statistic::Mean => row.ceiling_share,
-            Statistic::Median => row.goodput_bps.map(|goodput| goodput.p50 / row.ceiling_bps),
+            Statistic::Median => {
+                let goodput = row.goodput_bps.filter(|_| row.ceiling_bps > 0.0);
+                goodput.map(|goodput| goodput.p50 / row.ceiling_bps)
+            }
         }
     }
 }
@@ -122,6 +126,17 @@ pub(crate) fn table(rows: &[Row]) -> Table {
         table.rows.push(TableRow { group, class: row.world as u32, cells });
     }
     table
+}
+
+/// The losses of a row; measured runs by the names of their files, without folders.
+fn loss(row: &Row) -> String {
+    match row.loss.parse() {
+        Ok(Loss::Runs { good, bad }) => {
+            let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+            Loss::Runs { good: name(&good), bad: name(&bad) }.to_string()
+        }
+        _ => row.loss.clone(),
+    }
 }
 
 fn is_same_group(a: &Row, b: &Row) -> bool {
@@ -175,7 +190,7 @@ fn names() -> Vec<ColumnOf> {
         name("sack", Needed::IfDiffers, |row, _| Cell::text(if row.sack { "on" } else { "off" })),
         name("direction", Needed::IfDiffers, |row, _| Cell::text(row.direction)),
         name("bit errors", Needed::IfDiffers, |row, _| Cell::text(row.ber.clone())),
-        name("loss", Needed::IfDiffers, |row, _| Cell::text(row.loss.clone())),
+        name("loss", Needed::IfDiffers, |row, _| Cell::text(loss(row))),
         name("outage", Needed::IfDiffers, |row, _| Cell::text(row.outage.clone())),
         name("world", Needed::IfDiffers, |row, _| Cell::text(world(row))),
         name("scheme", Needed::Always, |row, _| {

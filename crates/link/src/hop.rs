@@ -15,15 +15,24 @@
 //! Instants are whole nanoseconds, rounded down; what is cut off is carried into the next packet
 //! (see `pace`), so a busy hop keeps its rate exactly. A packet arrives at least 1 ns after it
 //! departs, whatever the rate: nothing travels in no time.
+//!
+//! With a recorded capacity ([`crate::recorded::capacity`]) there is no rate: the next packet is
+//! chosen when there is an opportunity to send, and departs with the one that takes its last byte.
+
+pub mod frame_arq;
+pub mod half_duplex;
 
 use crate::channel::{self, Air, Channels, Loss};
 use crate::outage::{self, Interval, Mode, Outages};
 use crate::pace::Pace;
 use crate::pipe::{Pipe, UnderWay};
 use crate::queue::{Limit, Queue, Waiting};
+use crate::recorded::Capacity;
+use crate::recorded::capacity::Opportunities;
 use crate::statistics::Statistics;
 use sansio::{BitRate, Duration, Instant, Priority};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What a hop is like. Plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +50,11 @@ pub struct Config {
     pub queue: Limit,
     /// Room for packets of high priority that wait.
     pub queue_high: Limit,
+    /// When packets may leave; it replaces rate, MAC efficiency and host cost.
+    pub capacity: Option<Arc<Capacity>>,
+    /// A link layer that repeats lost frames on the air, and tells what became of each; not with a
+    /// recorded capacity, which is what a link layer left over.
+    pub frame_arq: Option<frame_arq::Config>,
     /// What the air does to packets; all of it at once.
     pub channels: Vec<channel::Config>,
     /// When the link is away. Both directions of a link take the same value.
@@ -68,6 +82,9 @@ pub enum What<T> {
     Arrived(T),
     /// It used its air time, and would have arrived now.
     Lost(T, Loss),
+    /// The link layer's verdict, once for each packet (METP-LL-3): true if it was acknowledged,
+    /// false if it was given up. Only with [`Config::frame_arq`].
+    Verdict(T, bool),
 }
 
 /// One direction of one link, carrying packets of type `T`.
@@ -88,19 +105,32 @@ pub struct Hop<T> {
     /// Packets that wait, in either queue.
     waiting: u32,
     order: channel::arq::Order,
-    /// Channels or outages have a say.
+    /// Channels, outages, opportunities or a link layer have a say.
     judges: bool,
     reports_departures: bool,
+    /// There is a link layer that repeats.
+    repeats: bool,
 
     pipe: Pipe<T>,
     served: Served,
 
     queue: Queue<T>,
-    departures: VecDeque<(Instant, T)>,
+    /// Departures if they are reported, and verdicts; in the order of time.
+    notes: VecDeque<(Instant, Note, T)>,
     channels: Channels,
     outages: Option<Box<Away>>,
+    opportunities: Option<Box<Opportunities>>,
+    frame_arq: Option<frame_arq::FrameArq>,
+    shared: half_duplex::Shared,
     /// The other counters; see [`Hop::statistics`].
     rare: Statistics,
+}
+
+/// What a sender is told beside arrivals and losses.
+#[derive(Clone, Copy, Debug)]
+enum Note {
+    Departed,
+    Verdict(bool),
 }
 
 /// What every packet counts.
@@ -136,6 +166,8 @@ impl Config {
             delay,
             queue: Limit::Packets(Self::QUEUE_PACKETS),
             queue_high: Limit::Packets(Self::QUEUE_HIGH_PACKETS),
+            capacity: None,
+            frame_arq: None,
             channels: Vec::new(),
             outages: outage::Spec::default(),
             report_departures: false,
@@ -143,8 +175,11 @@ impl Config {
     }
 
     /// The rate at which the bits of IP packets are served: nominal rate times MAC efficiency, to
-    /// the nearest bit per second.
+    /// the nearest bit per second; of a recorded capacity its average.
     pub fn service_rate(&self) -> BitRate {
+        if let Some(capacity) = &self.capacity {
+            return capacity.average(Duration::ZERO);
+        }
         let share = self.mac_efficiency;
         if share > 0.0 && share < 1.0 {
             BitRate::from_bps((self.rate.as_bps() as f64 * share + 0.5) as u64)
@@ -158,7 +193,17 @@ impl<T: Clone> Hop<T> {
     /// A hop at the start of a run. Its random streams follow from the seed and its name; its
     /// outages from the seed alone.
     pub fn new(config: &Config, seed: u64, name: &str) -> Self {
-        let rate = config.service_rate();
+        // Where packets leave at recorded instants, what is predicted from the rate alone must not
+        // be late, and no two of them may share a bit slot.
+        let (rate, slots, host_cost) = match &config.capacity {
+            Some(capacity) => (BitRate::from_bps(u64::MAX), capacity.peak(), Duration::ZERO),
+            None => (config.service_rate(), config.service_rate(), config.host_cost),
+        };
+        let opportunities =
+            config.capacity.as_ref().map(|capacity| Box::new(Opportunities::new(capacity)));
+        let delay = channel::delay(&config.channels).unwrap_or(config.delay);
+        let frame_arq = config.frame_arq.filter(|_| opportunities.is_none());
+        let frame_arq = frame_arq.map(|arq| frame_arq::FrameArq::new(arq, delay));
         let outages = &config.outages;
         let away = (!outages.is_never())
             .then(|| Box::new(Away { mode: outages.mode, outages: Outages::new(outages, seed) }));
@@ -166,18 +211,25 @@ impl<T: Clone> Hop<T> {
             free_at: Instant::ZERO,
             arrived_at: Instant::ZERO,
             pace: Pace::new(rate),
-            host_cost: config.host_cost,
-            delay: config.delay,
+            host_cost,
+            delay,
             waiting: 0,
             order: channel::order(&config.channels),
-            judges: away.is_some() || !config.channels.is_empty(),
+            judges: away.is_some()
+                || opportunities.is_some()
+                || frame_arq.is_some()
+                || !config.channels.is_empty(),
             reports_departures: config.report_departures,
+            repeats: frame_arq.is_some(),
             pipe: Pipe::new(),
             served: Served::default(),
             queue: Queue::new(config.queue, config.queue_high),
-            departures: VecDeque::new(),
-            channels: Channels::new(&config.channels, rate, seed, name),
+            notes: VecDeque::new(),
+            channels: Channels::new(&config.channels, slots, seed, name),
             outages: away,
+            opportunities,
+            frame_arq,
+            shared: half_duplex::Shared::default(),
             rare: Statistics::default(),
         }
     }
@@ -205,6 +257,9 @@ impl<T: Clone> Hop<T> {
         let rare = &mut self.rare;
         match queued {
             Ok(()) => {
+                if self.waiting == 0 {
+                    self.shared.waits_since = now;
+                }
                 self.waiting += 1;
                 rare.queue_packets_max = rare.queue_packets_max.max(self.waiting);
                 rare.queue_bytes_max = rare.queue_bytes_max.max(self.queue.bytes());
@@ -219,9 +274,9 @@ impl<T: Clone> Hop<T> {
     /// channel; then the call finds nothing and a later time is named.
     pub fn next_event(&self) -> Option<Instant> {
         let next = self.next_arrival();
-        let departure = match self.departures.front() {
+        let departure = match self.notes.front() {
             _ if !self.reports_departures => return next,
-            Some((at, _)) => *at,
+            Some((at, ..)) => *at,
             None if self.waiting > 0 => self.free_at + self.host_cost,
             None => return next,
         };
@@ -241,6 +296,9 @@ impl<T: Clone> Hop<T> {
             let arrival = self.arrival(self.free_at, self.pace.time_for(waiting_bytes));
             next = Some(next.map_or(arrival, |next| next.min(arrival)));
         }
+        if self.repeats {
+            return self.next_verdict().into_iter().chain(next).min();
+        }
         next
     }
 
@@ -249,10 +307,14 @@ impl<T: Clone> Hop<T> {
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Outcome<T>> {
         self.serve(now);
-        if self.reports_departures
-            && let Some((at, item)) = self.pop_departure(now)
+        if (self.reports_departures || self.repeats)
+            && let Some((at, note, item)) = self.pop_note(now)
         {
-            return Some(Outcome { at, what: What::Departed(item) });
+            let what = match note {
+                Note::Departed => What::Departed(item),
+                Note::Verdict(acknowledged) => What::Verdict(item, acknowledged),
+            };
+            return Some(Outcome { at, what });
         }
         let UnderWay { at, bytes, loss, item } = self.pipe.pop_due(now)?;
         let what = match loss {
@@ -272,7 +334,12 @@ impl<T: Clone> Hop<T> {
     #[inline]
     pub fn poll_departure(&mut self, now: Instant) -> Option<(Instant, T)> {
         self.serve(now);
-        self.pop_departure(now)
+        // A verdict is no mere note: it waits for the poll of its instant, and what departs after
+        // it waits behind it.
+        match self.notes.front()? {
+            (_, Note::Departed, _) => self.pop_note(now).map(|(at, _, item)| (at, item)),
+            (_, Note::Verdict(_), _) => None,
+        }
     }
 
     /// Packets that wait, both priorities together, as of the last call.
@@ -317,14 +384,25 @@ impl<T: Clone> Hop<T> {
         }
     }
 
-    /// True if an outage that holds makes a transmission from `start` wait; the air is then free
-    /// at the outage's end, when the next packet is chosen anew.
+    /// True if a transmission from `start` has to wait for an opportunity, or for the end of an
+    /// outage that holds; the air is free then, and the next packet is chosen anew.
     fn pauses(&mut self, bytes: u32, start: Instant) -> bool {
+        if let Some(opportunities) = &mut self.opportunities {
+            let next_at = opportunities.next_from(start);
+            if next_at > start {
+                self.free_at = next_at;
+                return true;
+            }
+        }
         let Some(away) = self.outages.as_mut().filter(|away| away.mode == Mode::Hold) else {
             return false;
         };
         let first_bit_at = start + self.host_cost;
-        let air = Interval { start: first_bit_at, end: first_bit_at + self.pace.time_for(bytes) };
+        let end = match &self.opportunities {
+            Some(opportunities) => opportunities.peek(bytes),
+            None => first_bit_at + self.pace.time_for(bytes),
+        };
+        let air = Interval { start: first_bit_at, end };
         let Some(outage) = away.outages.covers(air) else { return false };
         self.free_at = outage.end;
         true
@@ -333,7 +411,14 @@ impl<T: Clone> Hop<T> {
     #[inline]
     fn transmit(&mut self, waiting: Waiting<T>, start: Instant) {
         let Waiting { item, bytes } = waiting;
-        let time = self.pace.take(bytes);
+        // Asked first, because it is at hand and the opportunities are not.
+        let time = if self.judges
+            && let Some(opportunities) = &mut self.opportunities
+        {
+            opportunities.take(bytes).since(start)
+        } else {
+            self.pace.take(bytes)
+        };
         let first_bit_at = start + self.host_cost;
         self.free_at = first_bit_at + time;
         self.served.departed += 1;
@@ -342,18 +427,19 @@ impl<T: Clone> Hop<T> {
 
         let mut at = self.arrival(start, time);
         let mut loss = None;
+        if self.reports_departures {
+            self.notes.push_back((first_bit_at, Note::Departed, item.clone()));
+        }
         if self.judges {
             let time = Interval { start: first_bit_at, end: self.free_at };
-            let verdict = self.judge(Air { time, bytes });
+            let air = Air { time, bytes };
+            let verdict = if self.repeats { self.repeat(air, &item) } else { self.judge(air) };
             at += verdict.delay;
             loss = verdict.loss;
         }
         if self.order == channel::arq::Order::InOrder {
             at = at.max(self.arrived_at);
             self.arrived_at = at;
-        }
-        if self.reports_departures {
-            self.departures.push_back((first_bit_at, item.clone()));
         }
         self.pipe.push(UnderWay { at, bytes, loss, item });
     }
@@ -376,13 +462,13 @@ impl<T: Clone> Hop<T> {
         verdict
     }
 
-    /// The next departure, unless an arrival comes first. At the same instant arrivals go first:
-    /// what departs then may follow from them.
-    fn pop_departure(&mut self, now: Instant) -> Option<(Instant, T)> {
-        let at = self.departures.front()?.0;
+    /// The next departure or verdict, unless an arrival comes first. At the same instant arrivals
+    /// go first: what departs then may follow from them.
+    fn pop_note(&mut self, now: Instant) -> Option<(Instant, Note, T)> {
+        let at = self.notes.front()?.0;
         if at > now || self.pipe.next_at().is_some_and(|arrival| arrival <= at) {
             return None;
         }
-        self.departures.pop_front()
+        self.notes.pop_front()
     }
 }

@@ -3,7 +3,7 @@
 //! One [`Hop`] is one direction of one link, first-in-first-out within each of two priorities,
 //! with computed departures: nothing happens inside it between two calls, so the simulator needs
 //! one event per packet and the lab's radio emulator one timer per direction. A full-duplex link
-//! is two hops ([`preset::Pair`]).
+//! is two hops ([`preset::Pair`]); two that share the air have an arbiter ([`hop::half_duplex`]).
 //!
 //! ```text
 //!            full: back to the caller
@@ -24,6 +24,7 @@ mod pace;
 mod pipe;
 pub mod preset;
 pub mod queue;
+pub mod recorded;
 pub mod statistics;
 
 pub use channel::Loss;

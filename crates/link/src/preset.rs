@@ -1,9 +1,10 @@
 //! Links by name (PAR-17, PAR-18, INC-20, MOD-21).
 //!
 //! `wavelan-1995` carries the papers' figures. The radios of today are ours: round numbers of the
-//! right size, each with its reason, so that a comparison has something to begin with; who knows
+//! right size, each with its reason and, where it was measured, its source, so that a comparison
+//! has something to begin with; who has recordings of their own link uses those, and who knows
 //! their own link sets its values. Where a real radio's two directions share the air, these do
-//! not: a full-duplex pair with the medium's cost in the MAC efficiency.
+//! not unless asked to: a full-duplex pair with the medium's cost in the MAC efficiency.
 
 use crate::channel::{self, arq, burst};
 use crate::hop;
@@ -11,13 +12,15 @@ use crate::outage::{self, Length, Mode, Schedule};
 use crate::queue::Limit;
 use sansio::{BitRate, Duration};
 
-/// Both directions of a full-duplex link.
+/// Both directions of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
     /// Toward the mobile host.
     pub down: hop::Config,
     /// Toward the fixed host.
     pub up: hop::Config,
+    /// True if both share the air ([`hop::half_duplex`]).
+    pub half_duplex: bool,
 }
 
 /// A link by name.
@@ -30,14 +33,24 @@ pub enum Preset {
     Wavelan1995,
     /// A Wi-Fi client that walks from one access point to the next.
     WifiRoam,
+    /// A phone in an LTE cell.
+    Lte,
+    /// A phone in a mid-band 5G cell.
+    FiveG,
     /// A low-orbit satellite terminal.
     Leo,
 }
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Preset; 4] =
-        [Preset::Plain, Preset::Wavelan1995, Preset::WifiRoam, Preset::Leo];
+    pub const ALL: [Preset; 6] = [
+        Preset::Plain,
+        Preset::Wavelan1995,
+        Preset::WifiRoam,
+        Preset::Lte,
+        Preset::FiveG,
+        Preset::Leo,
+    ];
 
     /// Its name at the command line.
     pub fn name(self) -> &'static str {
@@ -45,6 +58,8 @@ impl Preset {
             Preset::Plain => "plain",
             Preset::Wavelan1995 => "wavelan-1995",
             Preset::WifiRoam => "wifi-roam",
+            Preset::Lte => "lte",
+            Preset::FiveG => "5g",
             Preset::Leo => "leo",
         }
     }
@@ -62,6 +77,8 @@ impl Preset {
             }
             Preset::Wavelan1995 => wavelan_1995(),
             Preset::WifiRoam => wifi_roam(),
+            Preset::Lte => lte(),
+            Preset::FiveG => five_g(),
             Preset::Leo => leo(),
         }
     }
@@ -70,7 +87,7 @@ impl Preset {
 impl Pair {
     /// Both directions alike.
     pub fn symmetric(config: hop::Config) -> Self {
-        Pair { up: config.clone(), down: config }
+        Pair { up: config.clone(), down: config, half_duplex: false }
     }
 
     /// The same link with these outages, in both directions.
@@ -129,6 +146,82 @@ fn wifi_roam() -> Pair {
     })
 }
 
+/// Measured: 13 Mbit/s down and 6 up, the medians of 3000 users (Huang et al., "A close examination
+/// of performance and power characteristics of 4G LTE networks", MobiSys 2012). From the design of
+/// LTE: 20 ms for a small packet's round trip between phone and core, scheduling included, 8 ms for
+/// a repetition on layer 1, one block in ten failing, at which link adaptation aims (Holma and
+/// Toskala, "LTE for UMTS", section on user plane latency).
+///
+/// Assumed: what layer 1 gives up RLC in acknowledged mode repeats, which is modelled as further
+/// repetitions, eight tries in all, so practically nothing is lost and order is kept. The queues
+/// hold about a second, the size that made bufferbloat known in such networks. Every 30 s the phone
+/// changes the cell, for 30 to 100 ms, and the old cell forwards what it holds: the lossless
+/// handover, which delays segments where the seamless one loses them (Nguyen et al., "Towards
+/// understanding TCP performance on LTE/EPC mobile networks", 2014).
+fn lte() -> Pair {
+    cellular(Cell {
+        down: (BitRate::from_mbps(13), Limit::Bytes(1_600_000)),
+        up: (BitRate::from_mbps(6), Limit::Bytes(750_000)),
+        delay: Duration::from_millis(10),
+        repetition: Duration::from_millis(8),
+        handover: Length {
+            shortest: Duration::from_millis(30),
+            longest: Duration::from_millis(100),
+        },
+    })
+}
+
+/// Measured: a link that can approach 1 Gbit/s of which TCP uses less than a third (Xu et al.,
+/// "Understanding operational 5G", SIGCOMM 2020), and latencies that are not much better than those
+/// of LTE as long as the core is shared (Narayanan et al., "A first look at commercial 5G
+/// performance on smartphones", WWW 2020). From the design of NR: one block in ten fails at the
+/// working point of link adaptation (3GPP TS 38.214, 5.2.2.1).
+///
+/// Assumed, with a loaded cell in mind: 300 Mbit/s down and 50 up; 8 ms one way; a repetition after
+/// 5 ms, two periods of a common TDD pattern; eight tries in all and order kept, as for LTE; queues
+/// of about 100 ms; every 30 s a handover of 50 to 150 ms that forwards what the old cell holds.
+fn five_g() -> Pair {
+    cellular(Cell {
+        down: (BitRate::from_mbps(300), Limit::Bytes(4_000_000)),
+        up: (BitRate::from_mbps(50), Limit::Bytes(600_000)),
+        delay: Duration::from_millis(8),
+        repetition: Duration::from_millis(5),
+        handover: Length {
+            shortest: Duration::from_millis(50),
+            longest: Duration::from_millis(150),
+        },
+    })
+}
+
+/// What cellular radios differ in.
+struct Cell {
+    down: (BitRate, Limit),
+    up: (BitRate, Limit),
+    delay: Duration,
+    repetition: Duration,
+    handover: Length,
+}
+
+/// A cellular radio: repetitions in parallel, order restored, handovers that hold.
+fn cellular(cell: Cell) -> Pair {
+    let hop = |(rate, queue): (BitRate, Limit)| hop::Config {
+        queue,
+        channels: vec![channel::Config::Arq(arq::Config {
+            try_failure: 0.1,
+            retry_time: cell.repetition,
+            retries_max: 7,
+            order: arq::Order::InOrder,
+        })],
+        ..hop::Config::clean(rate, cell.delay)
+    };
+    let pair = Pair { down: hop(cell.down), up: hop(cell.up), half_duplex: false };
+    pair.with_outages(&outage::Spec {
+        schedule: Schedule::Every { every: Duration::from_secs(30), length: cell.handover },
+        mode: Mode::Hold,
+        notified: false,
+    })
+}
+
 /// Ours. Rates and delay of the order such terminals advertise: 100 Mbit/s down, 10 up, 15 ms one
 /// way (2 ms for each leg at 550 km, the rest frames and scheduling). Queues of about 80 ms at
 /// those rates. The radio repeats in parallel without restoring the order: one try in twenty
@@ -151,7 +244,7 @@ fn leo() -> Pair {
     };
     let up =
         hop::Config { rate: BitRate::from_mbps(10), queue: Limit::Bytes(100_000), ..down.clone() };
-    Pair { down, up }.with_outages(&outage::Spec {
+    Pair { down, up, half_duplex: false }.with_outages(&outage::Spec {
         schedule: Schedule::Every {
             every: Duration::from_secs(15),
             length: Length {

@@ -159,6 +159,43 @@ fn base_28_fades_touch_their_share_of_packets() {
     }
 }
 
+/// A probe of no length every millisecond sees the two states as a Markov chain, whose runs have
+/// geometric lengths.
+#[test]
+fn base_28_fades_and_what_lies_between_last_their_times() {
+    let (good, bad, probe) = (0.08, 0.02, 0.001);
+    let channel = Channel::Fade(fade::Config {
+        good: Duration::from_secs_f64(good),
+        bad: Duration::from_secs_f64(bad),
+        loss: 1.0,
+    });
+    let fates = send(&config(vec![channel]), 0, every(MILLI, 2_000_000));
+    // exp(-t (1/g + 1/b)) is what is left of the knowledge of the state after t.
+    let known = libm::exp(-probe * (1.0 / good + 1.0 / bad));
+    let shares = [good / (good + bad), bad / (good + bad)];
+    let runs: Vec<&[(Instant, Option<Loss>)]> =
+        fates.chunk_by(|a, b| a.1.is_some() == b.1.is_some()).collect();
+    for (is_bad, share) in [(false, shares[0]), (true, shares[1])] {
+        let stays = share + (1.0 - share) * known;
+        let lengths = runs.iter().filter(|run| run[0].1.is_some() == is_bad);
+        let lengths: Vec<f64> = lengths.map(|run| run.len() as f64).collect();
+        let count = lengths.len() as f64;
+        assert!(count > 10_000.0, "{count} runs");
+        let mean = lengths.iter().sum::<f64>() / count;
+        let expected = 1.0 / (1.0 - stays);
+        // A geometric length deviates by sqrt(stays) times its mean.
+        let deviation = expected * stays.sqrt() / count.sqrt();
+        assert!((mean - expected).abs() < 4.0 * deviation, "{mean}, expected {expected}");
+        // And it has no memory: twice as long is to the mean what the mean is to nothing.
+        let longer = |than: f64| lengths.iter().filter(|length| **length > than).count();
+        let at = expected.round();
+        let (once, twice) = (longer(at), longer(2.0 * at));
+        let again = libm::pow(stays, at);
+        assert_share(once as f64 / count, again, lengths.len(), "longer than the mean");
+        assert_share(twice as f64 / once as f64, again, once, "twice as long");
+    }
+}
+
 fn arq(order: arq::Order) -> Channel {
     Channel::Arq(arq::Config { try_failure: 0.3, retry_time: MILLI * 4, retries_max: 2, order })
 }

@@ -1,11 +1,16 @@
 //! Any hop, any traffic: packets are conserved and stay in order, and neither late nor frequent
 //! polling changes what happens.
 
-use link::channel::{Config as Channel, arq, bit_error, burst, fade, packet_loss};
+use link::channel::{
+    Config as Channel, arq, bit_error, burst, fade, packet_loss, recorded as channel_recorded, runs,
+};
+use link::hop::frame_arq;
 use link::outage::{Length, Mode, Schedule, Spec};
+use link::recorded::{Capacity, Reader, Recording};
 use link::{Hop, Limit, Outcome, Statistics, What, hop::Config};
 use proptest::prelude::*;
 use sansio::{BitRate, Duration, Instant, Priority};
+use std::sync::Arc;
 
 /// One packet, and the times at which the lazy driver looks in between.
 #[derive(Clone, Debug)]
@@ -109,6 +114,43 @@ fn channel() -> impl Strategy<Value = Channel> {
     ]
 }
 
+fn recording<R: Recording>(lines: &str) -> Arc<R> {
+    let mut reader = Reader::<R>::default();
+    for line in lines.split(' ') {
+        reader.line(line.replace(':', " ").as_bytes()).expect("a line");
+    }
+    Arc::new(reader.finish().expect("a recording"))
+}
+
+fn recorded_channel() -> impl Strategy<Value = Channel> {
+    let step = Duration::from_millis(3);
+    prop_oneof![
+        Just(Channel::RecordedDelay(channel_recorded::DelayConfig {
+            delays: recording("9000000 100 2500001 0 7000000"),
+            step,
+        })),
+        Just(Channel::RecordedLoss(channel_recorded::LossConfig {
+            losses: recording("0 0 1 0 1 1"),
+            step,
+        })),
+        Just(Channel::Runs(runs::Config { good: recording("1:2 5:1"), bad: recording("1:1 3:1") })),
+    ]
+}
+
+fn link_layer() -> impl Strategy<Value = Option<frame_arq::Config>> {
+    let retry = prop_oneof![
+        (0_u32..4).prop_map(frame_arq::Retry::Limited),
+        Just(frame_arq::Retry::Limited(60)),
+    ];
+    let some = retry.prop_map(|retry| frame_arq::Config { retry, ack_time: Duration::ZERO });
+    prop_oneof![3 => Just(None), 1 => some.prop_map(Some)]
+}
+
+fn capacity() -> impl Strategy<Value = Option<Arc<Capacity>>> {
+    let lines = prop_oneof![Just("0 1 1 1 4"), Just("7"), Just("2 2 3 20 20"), Just("1")];
+    prop_oneof![Just(None), lines.prop_map(|lines| Some(recording(lines)))]
+}
+
 fn outages() -> impl Strategy<Value = Spec> {
     let length = Length { shortest: Duration::from_millis(1), longest: Duration::from_millis(15) };
     let schedule = prop_oneof![
@@ -133,12 +175,15 @@ fn config() -> impl Strategy<Value = Config> {
     (
         timing,
         (limit.clone(), limit),
-        prop::collection::vec(channel(), 0..3),
-        outages(),
+        prop::collection::vec(prop_oneof![2 => channel(), 1 => recorded_channel()], 0..3),
+        (capacity(), outages(), link_layer()),
         any::<bool>(),
     )
-        .prop_map(|((bps, delay, cost), (queue, queue_high), channels, outages, report)| {
+        .prop_map(|((bps, delay, cost), (queue, queue_high), channels, times, report)| {
+            let (capacity, outages, frame_arq) = times;
             Config {
+                capacity,
+                frame_arq,
                 host_cost: Duration::from_nanos(cost),
                 queue,
                 queue_high,
@@ -177,6 +222,7 @@ proptest! {
         let record = run_lazily(&config, seed, &steps);
         let mut ends = vec![0; steps.len()];
         let mut departures = vec![0; steps.len()];
+        let mut verdicts = vec![0; steps.len()];
         for number in &record.refused {
             ends[*number as usize] += 1;
         }
@@ -187,6 +233,10 @@ proptest! {
                     departures[*number as usize] += 1;
                 }
                 What::Arrived(number) | What::Lost(number, _) => ends[*number as usize] += 1,
+                What::Verdict(number, _) => {
+                    prop_assert!(!config.report_departures || departures[*number as usize] == 1);
+                    verdicts[*number as usize] += 1;
+                }
                 other => prop_assert!(false, "{:?}", other),
             }
         }
@@ -194,13 +244,17 @@ proptest! {
         let departed: usize = departures.iter().sum();
         let accepted = steps.len() - record.refused.len();
         prop_assert_eq!(departed, if config.report_departures { accepted } else { 0 });
+        let has_link_layer = config.frame_arq.is_some() && config.capacity.is_none();
+        prop_assert!(verdicts.iter().all(|count| *count <= 1), "METP-LL-3: {:?}", verdicts);
+        let told: usize = verdicts.iter().sum();
+        prop_assert_eq!(told, if has_link_layer { accepted } else { 0 });
         let Statistics { enqueued, dropped_full, delivered, .. } = record.statistics;
         prop_assert_eq!(enqueued, accepted as u64);
         prop_assert_eq!(dropped_full, record.refused.len() as u64);
         prop_assert_eq!(delivered + record.statistics.lost_total(), enqueued);
         let bytes: u64 = steps.iter().map(|step| u64::from(step.bytes)).sum();
         prop_assert!(record.statistics.delivered_bytes <= record.statistics.air_bytes);
-        prop_assert!(record.statistics.air_bytes <= bytes);
+        prop_assert!(record.statistics.air_bytes <= bytes || has_link_layer);
     }
 
     /// Outcomes come in the order of time, and within a priority in the order of sending.

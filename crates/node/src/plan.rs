@@ -107,13 +107,21 @@ impl Plan {
     fn of_path(scenario: &Scenario, case: &Case) -> Plan {
         let scheme = crate::base_station::compose(&case.scheme);
         let mut radio = radio::pair(scenario.radio);
+        let preset = (radio.down.rate, radio.down.queue);
         for hop in [&mut radio.down, &mut radio.up] {
-            hop.rate = scenario.rate.0;
+            // A preset's directions may differ; what is said otherwise is said of both.
+            if scenario.rate.0 != preset.0 {
+                hop.rate = scenario.rate.0;
+            }
+            if limit(scenario.queue) != preset.1 {
+                hop.queue = limit(scenario.queue);
+            }
             hop.delay = scenario.delay.0;
-            hop.queue = limit(scenario.queue);
-            hop.channels.extend(channels(case.ber, case.loss));
+            hop.channels.extend(channels(scenario, case));
             hop.outages = outages(case.outage);
         }
+        scenario.record(&mut radio.down, &mut radio.up);
+        radio.half_duplex = scenario.half_duplex;
         radio.down.report_departures = scheme.as_ref().is_some_and(Scheme::wants_departures);
         let wired = hop::Config {
             queue: Limit::Packets(WIRED_QUEUE_PACKETS),
@@ -155,26 +163,38 @@ impl Plan {
         u32::from(self.tcp.mss) + Self::HEADER_BYTES
     }
 
-    /// What the slower of the two hops carries as payload, bit/s, without errors.
+    /// What the slowest hop on the way of any data carries as payload, bit/s, without errors.
     fn payload_bps(&self) -> f64 {
         let share = f64::from(self.segment_bytes()) / f64::from(self.packet_bytes());
-        let slower = self.radio.down.service_rate().min(self.wired.down.service_rate());
-        slower.as_bps() as f64 * share
+        let radio = self.data_hops().map(hop::Config::service_rate).min();
+        let wired = self.wired.down.service_rate();
+        radio.map_or(wired, |radio| radio.min(wired)).as_bps() as f64 * share
     }
 
-    /// The most that the last hop can deliver in one direction, bit/s: rate x MAC efficiency x
-    /// (1 - packet error rate of a full packet) x payload / packet size.
-    pub fn ceiling_bps(&self, case: &Case) -> f64 {
+    /// The most that the last hop can deliver, bit/s: rate x MAC efficiency x (1 - packet error
+    /// rate of a full packet) x payload / packet size, of all directions that carry data together;
+    /// if they share the air, of one. Where something is recorded, its average over a run of that
+    /// length takes its place; over none, that of the whole recording.
+    pub fn ceiling_bps(&self, case: &Case, over: Duration) -> f64 {
         let share = f64::from(self.segment_bytes()) / f64::from(self.packet_bytes());
-        let arrives = (1.0 - case.ber.packet_loss(self.packet_bytes())) * (1.0 - mean(case.loss));
-        self.radio.down.service_rate().as_bps() as f64 * share * arrives
+        let intact = 1.0 - case.ber.packet_loss(self.packet_bytes());
+        let one = |hop: &hop::Config| {
+            let rate = match &hop.capacity {
+                Some(capacity) => capacity.average(over),
+                None => hop.service_rate(),
+            };
+            let arrives = intact * (1.0 - mean(case, hop)) * (1.0 - recorded_loss(hop, over));
+            rate.as_bps() as f64 * share * arrives
+        };
+        let (sum, ways) = (self.data_hops().map(one).sum::<f64>(), self.data_hops().count());
+        if self.radio.half_duplex { sum / ways.max(1) as f64 } else { sum }
     }
 
-    /// Directions that carry data: 1, or 2 when both do.
-    pub fn ways(&self) -> usize {
-        let down = self.transfers.iter().any(|transfer| transfer.direction == Way::Down);
-        let up = self.transfers.iter().any(|transfer| transfer.direction == Way::Up);
-        usize::from(down) + usize::from(up)
+    /// The directions of the last hop that carry data.
+    fn data_hops(&self) -> impl Iterator<Item = &hop::Config> {
+        let carries = |way| self.transfers.iter().any(|transfer| transfer.direction == way);
+        let down = carries(Way::Down).then_some(&self.radio.down);
+        down.into_iter().chain(carries(Way::Up).then_some(&self.radio.up))
     }
 
     /// The base station of this plan.
@@ -301,12 +321,13 @@ fn limit(queue: Queue) -> Limit {
     }
 }
 
-fn channels(ber: BitErrors, loss: Loss) -> Vec<channel::Config> {
+fn channels(scenario: &Scenario, case: &Case) -> Vec<channel::Config> {
     let mut channels = Vec::new();
-    if ber != BitErrors::None {
-        channels.push(channel::Config::BitError(channel::bit_error::Config { rate: ber.rate() }));
+    if case.ber != BitErrors::None {
+        let rate = case.ber.rate();
+        channels.push(channel::Config::BitError(channel::bit_error::Config { rate }));
     }
-    match loss {
+    match case.loss {
         Loss::None => {}
         Loss::Independent(share) => {
             let config = channel::packet_loss::Config { probability: share.0 };
@@ -319,6 +340,9 @@ fn channels(ber: BitErrors, loss: Loss) -> Vec<channel::Config> {
         Loss::Fade { good, bad, loss } => {
             let config = channel::fade::Config { good: good.0, bad: bad.0, loss: loss.0 };
             channels.push(channel::Config::Fade(config));
+        }
+        Loss::Runs { ref good, ref bad } => {
+            channels.push(channel::Config::Runs(scenario.files.runs(good, bad)));
         }
     }
     channels
@@ -347,9 +371,9 @@ fn outages(outage: Outage) -> outage::Spec {
     }
 }
 
-/// Long-run share of packets lost.
-fn mean(loss: Loss) -> f64 {
-    match loss {
+/// Long-run share of packets that a case's loss takes from a hop.
+fn mean(case: &Case, hop: &hop::Config) -> f64 {
+    match case.loss {
         Loss::None => 0.0,
         Loss::Independent(share) => share.0,
         Loss::Burst { mean, .. } => mean.0,
@@ -357,5 +381,21 @@ fn mean(loss: Loss) -> f64 {
             let (good, bad) = (good.0.as_secs_f64(), bad.0.as_secs_f64());
             loss.0 * bad / (good + bad)
         }
+        Loss::Runs { .. } => {
+            let means = hop.channels.iter().filter_map(|channel| match channel {
+                channel::Config::Runs(config) => Some(config.mean_loss()),
+                _ => None,
+            });
+            means.sum()
+        }
     }
+}
+
+/// Share of a time in which a recording loses everything.
+fn recorded_loss(hop: &hop::Config, over: Duration) -> f64 {
+    let shares = hop.channels.iter().filter_map(|channel| match channel {
+        channel::Config::RecordedLoss(config) => Some(config.losses.share(over, config.step)),
+        _ => None,
+    });
+    shares.sum()
 }

@@ -137,6 +137,7 @@ impl<O: Observer> Kernel<O> {
         self.world.events += 1;
         self.world.current = wire;
         let next = loop {
+            self.world.network.settle(wire, now);
             let outcome = self.world.network.wires[wire].poll(now);
             let nothing = outcome.is_none();
             if let Some(outcome) = outcome {
@@ -167,6 +168,10 @@ impl<O: Observer> Kernel<O> {
                 self.tell_departure(from, packet, outcome.at);
                 self.rearm(from.0);
             }
+            Happened::Verdict(packet, acknowledged) => {
+                let verdict = Input::Verdict { side: from.1, packet: packet.id, acknowledged };
+                self.handle(from.0, verdict, now);
+            }
             Happened::Lost(packet, loss) => {
                 let what = What::Lost { side: from.1, packet: &packet, cause: loss.name() };
                 self.world.record(from.0, outcome.at, what);
@@ -180,6 +185,7 @@ impl<O: Observer> Kernel<O> {
     #[inline]
     fn tell_departures(&mut self, base: NodeId, now: Instant) {
         let wire = Network::wire_from(base, Side::RADIO);
+        self.world.network.settle(wire, now);
         while let Some((at, packet)) = self.world.network.wires[wire].poll_departure(now) {
             self.tell_departure((base, Side::RADIO), packet, at);
         }
@@ -373,6 +379,7 @@ impl<O: Observer> Sink for Outbox<'_, O> {
         let wire = Network::wire_from(self.node, side);
         self.world.record(self.node, self.now, What::Sent { side, priority, packet: &packet });
         let bytes = packet.bytes();
+        self.world.network.settle(wire, self.now);
         let refused = self.world.network.wires[wire].enqueue(packet, bytes, priority, self.now);
         if let Err(packet) = refused {
             let what = What::QueueFull { side, packet: &packet };

@@ -7,9 +7,10 @@
 //!
 //! Several such triples may stand side by side in one run, joined by nothing but time.
 
+use link::hop::half_duplex;
 use link::{Hop, Outages};
 use node::{Host, Plan};
-use sansio::{Duration, PacketRef, Random, Side};
+use sansio::{Duration, Instant, PacketRef, Random, Side};
 use schemes::Scheme;
 use trace::{NodeId, Role};
 
@@ -53,6 +54,8 @@ pub(crate) struct Network {
     pub(crate) wires: Vec<Hop<PacketRef>>,
     pub(crate) away: Vec<Away>,
     pub(crate) forgetting: Vec<Forgetting>,
+    /// True if both directions of each radio share the air.
+    half_duplex: bool,
 }
 
 /// Machines of one triple: fixed host, base station, mobile host.
@@ -73,6 +76,7 @@ impl Network {
             wires: Vec::with_capacity((plan.triples * TRIPLE_WIRES) as usize),
             away: Vec::new(),
             forgetting: Vec::new(),
+            half_duplex: plan.radio.half_duplex,
         };
         let scheme = plan.base_station();
         for triple in 0..plan.triples {
@@ -104,6 +108,17 @@ impl Network {
         if let Some(every) = plan.forget_every {
             let random = Random::new(seed, &name("forget"));
             self.forgetting.push(Forgetting { base: node, every, random });
+        }
+    }
+
+    /// Decides who had the air up to `now`, if a hop shares it: before each call of a hop.
+    #[inline]
+    pub(crate) fn settle(&mut self, wire: usize, now: Instant) {
+        if self.half_duplex {
+            let first = wire - wire % TRIPLE_WIRES as usize;
+            if let [_, down, up, _] = &mut self.wires[first..first + TRIPLE_WIRES as usize] {
+                half_duplex::settle(down, up, now);
+            }
         }
     }
 

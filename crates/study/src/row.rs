@@ -182,7 +182,13 @@ impl Row {
         let air: u64 = samples.iter().map(|sample| sample.measures.air_bytes).sum();
         let probes: u64 = samples.iter().map(|sample| sample.measures.probe_bytes).sum();
         let goodput_bps = Mean::of(&over(Sample::goodput_bps));
-        let ceiling_bps = plan.ceiling_bps(case) * plan.ways() as f64;
+        let ceiling = |sample: &Sample| {
+            plan.ceiling_bps(case, sansio::Duration::from_secs_f64(sample.seconds))
+        };
+        let ceiling_bps = match samples.as_slice() {
+            [] => plan.ceiling_bps(case, sansio::Duration::ZERO),
+            samples => samples.iter().map(ceiling).sum::<f64>() / samples.len() as f64,
+        };
         Row {
             scheme: case.scheme.clone(),
             tcp: case.sender.name(),
@@ -195,7 +201,10 @@ impl Row {
             world,
             seeds: samples.len(),
             ceiling_bps,
-            ceiling_share: goodput_bps.map(|goodput| goodput.mean / ceiling_bps),
+            // A recording may let nothing through.
+            ceiling_share: goodput_bps
+                .filter(|_| ceiling_bps > 0.0)
+                .map(|goodput| goodput.mean / ceiling_bps),
             goodput_bps,
             stall_s: Quantiles::of(&over(Sample::stall_s)),
             stall_after_outage_s: Quantiles::of(&after),

@@ -32,12 +32,15 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
         rundir::prepare(&args.output.out)?;
     }
     lab::prepare().map_err(stopped)?;
+    let mut arguments: Vec<OsString> = ["daemon", "base-station"].map(OsString::from).to_vec();
+    if scenario.recorded.down_capacity.is_none() {
+        // What departs from the daemon is not what goes onto the air: that is the radio's to say.
+        // A recorded capacity is no one rate; then the daemon measures.
+        arguments.extend(["--radio-rate", &scenario.rate.to_string()].map(OsString::from));
+    }
     let program = Program {
         path: std::env::current_exe().map_err(|error| Error::Machine(error.to_string()))?,
-        // What departs from the daemon is not what goes onto the air: that is the radio's to say.
-        arguments: ["daemon", "base-station", "--radio-rate", &scenario.rate.to_string()]
-            .map(OsString::from)
-            .to_vec(),
+        arguments,
     };
     if !args.command.is_empty() {
         let mut lab = Lab::open(0, program).map_err(stopped)?;

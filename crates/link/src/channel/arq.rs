@@ -3,8 +3,8 @@
 //!
 //! Each try fails with the same probability; each repetition adds one retry time; after the last
 //! one the packet is given up. Repetitions take no air time from other packets: this is the
-//! parallel repetition of a cellular or satellite radio. A scheme that must see the repetitions,
-//! or a verdict for each frame (METP-LL-3), needs a link layer of its own.
+//! parallel repetition of a cellular or satellite radio. Repetitions that take the air, with a
+//! verdict for each frame (METP-LL-3), are [`frame_arq`](crate::hop::frame_arq)'s.
 
 use super::{Loss, Verdict, probability};
 use sansio::{Duration, Random};

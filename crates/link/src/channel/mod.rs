@@ -2,14 +2,16 @@
 //!
 //! A channel is asked once for each packet, in the order in which they go on air, and answers with
 //! a verdict: lost or not, and what it adds to the delay. Channels that live in time (`bit_error`,
-//! `fade`) run on while the link is idle, so every scheme meets the same errors at the same
-//! instants; the others count packets.
+//! `fade`, `recorded`) run on while the link is idle, so every scheme meets the same errors at the
+//! same instants; the others count packets.
 
 pub mod arq;
 pub mod bit_error;
 pub mod burst;
 pub mod fade;
 pub mod packet_loss;
+pub mod recorded;
+pub mod runs;
 
 use crate::outage::Interval;
 use sansio::{BitRate, Duration};
@@ -25,8 +27,14 @@ pub enum Config {
     Burst(burst::Config),
     /// Losses in a row, in time.
     Fade(fade::Config),
+    /// Losses in a row, of measured lengths.
+    Runs(runs::Config),
     /// The radio's own repetitions.
     Arq(arq::Config),
+    /// The delay as recorded; it replaces the hop's.
+    RecordedDelay(recorded::DelayConfig),
+    /// Losses as recorded.
+    RecordedLoss(recorded::LossConfig),
 }
 
 /// Why the air lost a packet.
@@ -45,12 +53,24 @@ pub enum Loss {
     Fade,
     /// The radio gave up repeating it.
     Arq,
+    /// Lost in a burst of measured length.
+    Run,
+    /// Lost when the recording says so.
+    Recorded,
 }
 
 impl Loss {
     /// All causes.
-    pub const ALL: [Loss; 6] =
-        [Loss::Outage, Loss::BitError, Loss::Packet, Loss::Burst, Loss::Fade, Loss::Arq];
+    pub const ALL: [Loss; 8] = [
+        Loss::Outage,
+        Loss::BitError,
+        Loss::Packet,
+        Loss::Burst,
+        Loss::Fade,
+        Loss::Arq,
+        Loss::Run,
+        Loss::Recorded,
+    ];
 
     /// The cause in traces and results.
     pub fn name(self) -> &'static str {
@@ -61,6 +81,8 @@ impl Loss {
             Loss::Burst => "burst",
             Loss::Fade => "fade",
             Loss::Arq => "arq",
+            Loss::Run => "run",
+            Loss::Recorded => "recorded",
         }
     }
 }
@@ -100,7 +122,10 @@ enum Channel {
     PacketLoss(packet_loss::PacketLoss),
     Burst(burst::Burst),
     Fade(Box<fade::Fade>),
+    Runs(Box<runs::Runs>),
     Arq(arq::Arq),
+    RecordedDelay(recorded::RecordedDelay),
+    RecordedLoss(recorded::RecordedLoss),
 }
 
 impl Channels {
@@ -127,7 +152,16 @@ impl Channels {
                 Config::Fade(config) => {
                     Channel::Fade(Box::new(fade::Fade::new(config, seed, &name)))
                 }
+                Config::Runs(config) => {
+                    Channel::Runs(Box::new(runs::Runs::new(config, seed, &name)))
+                }
                 Config::Arq(config) => Channel::Arq(arq::Arq::new(config, seed, &name)),
+                Config::RecordedDelay(config) => {
+                    Channel::RecordedDelay(recorded::RecordedDelay::new(config))
+                }
+                Config::RecordedLoss(config) => {
+                    Channel::RecordedLoss(recorded::RecordedLoss::new(config))
+                }
             });
         }
         Channels(channels)
@@ -143,7 +177,10 @@ impl Channels {
                 Channel::PacketLoss(channel) => channel.judge(),
                 Channel::Burst(channel) => channel.judge(),
                 Channel::Fade(channel) => channel.judge(air),
+                Channel::Runs(channel) => channel.judge(),
                 Channel::Arq(channel) => channel.judge(),
+                Channel::RecordedDelay(channel) => channel.judge(air),
+                Channel::RecordedLoss(channel) => channel.judge(air),
             };
             verdict.loss = verdict.loss.or(one.loss);
             verdict.delay += one.delay;
@@ -158,6 +195,15 @@ pub(crate) fn order(configs: &[Config]) -> arq::Order {
         matches!(config, Config::Arq(arq::Config { order: arq::Order::AsReceived, .. }))
     };
     if configs.iter().any(reorders) { arq::Order::AsReceived } else { arq::Order::InOrder }
+}
+
+/// The least delay of a hop with these channels, if one of them replaces the hop's own. Of several
+/// the first counts, and what the others have above their least is added to it.
+pub(crate) fn delay(configs: &[Config]) -> Option<Duration> {
+    configs.iter().find_map(|config| match config {
+        Config::RecordedDelay(config) => Some(config.delays.shortest()),
+        _ => None,
+    })
 }
 
 /// A probability within 0 to 1; 0 if it is not a number.

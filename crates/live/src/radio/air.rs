@@ -10,6 +10,7 @@
 
 use super::log::{Happened, HopName, Log};
 use bytes::Bytes;
+use link::hop::half_duplex;
 use link::preset::Pair;
 use link::{Hop, What};
 use sansio::{Instant, Priority};
@@ -69,6 +70,8 @@ struct Flying {
 #[derive(Debug)]
 pub struct Air {
     hops: [Hop<Flying>; HopName::ALL.len()],
+    /// True if both directions of the radio share the air.
+    half_duplex: bool,
     log: Log,
 }
 
@@ -92,7 +95,7 @@ impl Air {
             config_of_hop.report_departures = false;
             Hop::new(&config_of_hop, config.seed, name.stream())
         });
-        Air { hops, log: Log::default() }
+        Air { hops, half_duplex: config.radio.half_duplex, log: Log::default() }
     }
 
     /// Takes a frame at a port. Returns it if it is not IP: such frames pass at once.
@@ -110,6 +113,7 @@ impl Air {
         let packet = self.log.packet(parsed.ok());
         self.log.happened(packet, hop, Happened::Sent(priority), now);
         let flying = Flying { bytes, packet };
+        self.settle(now);
         let entered = self.hops[hop as usize].enqueue(flying, datagram_bytes, priority, now);
         if entered.is_err() {
             self.log.happened(packet, hop, Happened::QueueFull, now);
@@ -119,6 +123,7 @@ impl Air {
 
     /// The next frame that is due at `now`; call it until it returns `None`.
     pub fn poll(&mut self, now: Instant) -> Option<Leaving> {
+        self.settle(now);
         for name in HopName::ALL {
             while let Some(outcome) = self.hops[name as usize].poll(now) {
                 match outcome.what {
@@ -136,6 +141,13 @@ impl Air {
             }
         }
         None
+    }
+
+    fn settle(&mut self, now: Instant) {
+        if self.half_duplex {
+            let [_, down, up, _] = &mut self.hops;
+            half_duplex::settle(down, up, now);
+        }
     }
 
     /// When [`Air::poll`] is due.

@@ -31,13 +31,18 @@ impl Scenario {
         for (sender, sack) in self.senders() {
             for &direction in &self.direction.0 {
                 for &outage in &self.outage.0 {
-                    for &loss in &self.loss.0 {
+                    for loss in &self.loss.0 {
                         for &ber in &self.ber.0 {
                             for scheme in &self.schemes.0 {
-                                let scheme = scheme.clone();
-                                let case =
-                                    Case { scheme, sender, sack, direction, ber, loss, outage };
-                                cases.push(case);
+                                cases.push(Case {
+                                    scheme: scheme.clone(),
+                                    sender,
+                                    sack,
+                                    direction,
+                                    ber,
+                                    loss: loss.clone(),
+                                    outage,
+                                });
                             }
                         }
                     }

@@ -16,7 +16,7 @@ pub enum BitErrors {
 }
 
 /// Lost packets.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Loss {
     /// `none`.
     None,
@@ -37,6 +37,13 @@ pub enum Loss {
         bad: Time,
         /// Loss probability of a packet in the bad state.
         loss: Percent,
+    },
+    /// `runs:good=FILE,bad=FILE`: runs of measured lengths, in packets.
+    Runs {
+        /// The file with the lengths of error-free runs.
+        good: String,
+        /// The file with the lengths of error bursts.
+        bad: String,
     },
 }
 
@@ -152,6 +159,7 @@ impl FromStr for Loss {
             text => match text.split_once(':') {
                 Some(("burst", rest)) => parse_burst(rest),
                 Some(("fade", rest)) => parse_fade(rest),
+                Some(("runs", rest)) => parse_runs(rest),
                 Some(_) => None,
                 None => text.parse().ok().map(Loss::Independent),
             },
@@ -160,7 +168,7 @@ impl FromStr for Loss {
             value: text.to_owned(),
             what: "a loss",
             expected: "none, 1%, burst:mean=1%,length=4 (a length of at least 1 that the mean \
-                       allows), or fade:good=2s,bad=50ms,loss=90%",
+                       allows), fade:good=2s,bad=50ms,loss=90%, or runs:good=FILE,bad=FILE",
         })
     }
 }
@@ -198,6 +206,13 @@ fn parse_fade(text: &str) -> Option<Loss> {
     possible.then_some(Loss::Fade { good, bad, loss })
 }
 
+fn parse_runs(text: &str) -> Option<Loss> {
+    let (good, bad) = text.strip_prefix("good=")?.split_once(",bad=")?;
+    let is_name = |name: &str| !name.trim().is_empty() && !name.contains(',');
+    (is_name(good) && is_name(bad))
+        .then(|| Loss::Runs { good: good.trim().to_owned(), bad: bad.trim().to_owned() })
+}
+
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -207,6 +222,7 @@ impl fmt::Display for Loss {
             Loss::Fade { good, bad, loss } => {
                 write!(f, "fade:good={good},bad={bad},loss={loss}")
             }
+            Loss::Runs { good, bad } => write!(f, "runs:good={good},bad={bad}"),
         }
     }
 }
@@ -335,7 +351,13 @@ mod tests {
         for text in ["none", "1/64Kbit", "1/2Mbit", "1/1000bit", "ber=1e-6"] {
             assert_eq!(text.parse::<BitErrors>().expect(text).to_string(), text);
         }
-        for text in ["none", "1%", "burst:mean=1%,length=4", "fade:good=2s,bad=50ms,loss=90%"] {
+        for text in [
+            "none",
+            "1%",
+            "burst:mean=1%,length=4",
+            "fade:good=2s,bad=50ms,loss=90%",
+            "runs:good=a b.txt,bad=/c/d.txt",
+        ] {
             assert_eq!(text.parse::<Loss>().expect(text).to_string(), text);
         }
         for text in [
@@ -366,6 +388,10 @@ mod tests {
             "burst:mean=1%,length=4,length=5",
             "fade:good=2s",
             "fade:good=0s,bad=1s,loss=1%",
+            "runs:good=a",
+            "runs:bad=a,good=b",
+            "runs:good=a,bad=",
+            "runs:good=a,bad=b,bad=c",
             "fog",
         ] {
             assert!(text.parse::<Loss>().is_err(), "{text}");

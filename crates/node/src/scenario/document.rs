@@ -6,6 +6,7 @@
 use super::channel::{BitErrors, Loss, Outage, Traffic};
 use super::names::{Direction, Hosts, Radio, Sender, Switch};
 use super::quantity::{Queue, Rate, Size, Time};
+use super::recorded::{Files, Recorded};
 use sansio::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +80,16 @@ pub struct Draft {
     pub wired_rate: Option<Rate>,
     pub wired_delay: Option<Time>,
     pub rtt: Option<Time>,
+    pub down_capacity: Option<String>,
+    pub up_capacity: Option<String>,
+    pub down_delay: Option<String>,
+    pub up_delay: Option<String>,
+    pub down_loss: Option<String>,
+    pub up_loss: Option<String>,
+    pub trace_step: Option<Time>,
+    pub half_duplex: Option<bool>,
+    #[serde(skip)]
+    pub files: Files,
     pub ber: Option<Axis<BitErrors>>,
     pub loss: Option<Axis<Loss>>,
     pub outage: Option<Axis<Outage>>,
@@ -104,16 +115,26 @@ pub struct Scenario {
     pub title: String,
     /// Preset of the last hop: MAC efficiency, host cost, local ARQ and what follows unless said.
     pub radio: Radio,
-    /// Rate of the last hop, each way.
+    /// Rate of the last hop, each way; that of a preset stands for the preset's own two.
     pub rate: Rate,
     /// Propagation delay of the last hop, one way.
     pub delay: Time,
-    /// Limit of the base station's queue toward the mobile host, and of the mobile host's queue.
+    /// Limit of the base station's queue toward the mobile host, and of the mobile host's queue;
+    /// that of a preset stands for the preset's own two.
     pub queue: Queue,
     /// Rate of the path between fixed host and base station, each way.
     pub wired_rate: Rate,
     /// Propagation delay between fixed host and base station, one way.
     pub wired_delay: Time,
+    /// True if both directions of the last hop share the air.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub half_duplex: bool,
+    /// Recordings that replace parts of the last hop.
+    #[serde(flatten)]
+    pub recorded: Recorded,
+    /// What is in the files that the scenario names.
+    #[serde(skip)]
+    pub files: Files,
     /// Axis: bit error rates of the last hop, both ways.
     pub ber: Axis<BitErrors>,
     /// Axis: losses of the last hop, both ways.
@@ -184,7 +205,8 @@ impl Scenario {
     ///
     /// # Errors
     /// The first setting that contradicts itself or another one.
-    pub fn complete(draft: Draft) -> Result<Scenario, SettingError> {
+    pub fn complete(mut draft: Draft) -> Result<Scenario, SettingError> {
+        let recorded = draft.recorded()?;
         let radio = draft.radio.unwrap_or(Radio::Plain);
         let preset = super::radio::defaults(radio);
         let hosts = draft.hosts.unwrap_or(preset.hosts);
@@ -224,6 +246,9 @@ impl Scenario {
             queue: draft.queue.unwrap_or(preset.queue),
             wired_rate: draft.wired_rate.unwrap_or(preset.wired_rate),
             wired_delay,
+            half_duplex: draft.half_duplex.unwrap_or(false),
+            recorded,
+            files: draft.files,
             ber: draft.ber.unwrap_or_else(|| Axis(vec![BitErrors::None])),
             loss: draft.loss.unwrap_or_else(|| Axis(vec![Loss::None])),
             outage: draft.outage.unwrap_or_else(|| Axis(vec![preset.outage])),
@@ -264,6 +289,12 @@ impl Scenario {
         }
         if !(1..=Self::SEEDS_MAX).contains(&self.seeds) {
             return refuse("seeds", &self.seeds, "1 to 1000000");
+        }
+        let recorded = &self.recorded;
+        if self.half_duplex && (recorded.down_capacity.is_some() || recorded.up_capacity.is_some())
+        {
+            let expected = "no recorded capacity beside it: what the other direction took is in it";
+            return refuse("half-duplex", &true, expected);
         }
         if let Amount::Duration(duration) = self.amount
             && duration.0.is_zero()

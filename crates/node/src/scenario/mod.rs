@@ -9,6 +9,7 @@ pub mod document;
 pub mod names;
 pub mod quantity;
 pub(crate) mod radio;
+pub mod recorded;
 mod title;
 
 pub use case::Case;
@@ -16,6 +17,7 @@ pub use channel::{BitErrors, Loss, Outage, Traffic};
 pub use document::{Amount, Axis, Draft, Scenario, SettingError};
 pub use names::{Direction, Hosts, Radio, Sender, Switch};
 pub use quantity::{Percent, QuantityError, Queue, Rate, Size, Time};
+pub use recorded::{Files, Recorded};
 
 use core::fmt;
 

@@ -45,7 +45,7 @@ macro_rules! named {
 
 named! {
     /// A preset of the last hop.
-    Radio, "a radio", "plain, wavelan-1995, wifi-roam or leo",
+    Radio, "a radio", "plain, wavelan-1995, wifi-roam, lte, 5g or leo",
     {
         /// A clean full-duplex link.
         Plain = "plain",
@@ -53,6 +53,10 @@ named! {
         Wavelan1995 = "wavelan-1995",
         /// Wi-Fi between access points: local ARQ, residual bursts.
         WifiRoam = "wifi-roam",
+        /// An LTE cell: repetitions on layer 1, deep queues, handovers that hold.
+        Lte = "lte",
+        /// A mid-band 5G cell.
+        FiveG = "5g",
         /// A low-orbit satellite link that reconfigures every 15 s.
         Leo = "leo",
     }

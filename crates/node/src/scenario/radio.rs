@@ -26,6 +26,8 @@ pub(crate) fn pair(radio: Radio) -> Pair {
         Radio::Plain => Preset::Plain,
         Radio::Wavelan1995 => Preset::Wavelan1995,
         Radio::WifiRoam => Preset::WifiRoam,
+        Radio::Lte => Preset::Lte,
+        Radio::FiveG => Preset::FiveG,
         Radio::Leo => Preset::Leo,
     };
     preset.pair()
@@ -38,7 +40,7 @@ pub(crate) fn defaults(radio: Radio) -> Defaults {
         // PAR-17: the papers' Ethernet, 1 ms for a round trip of a small packet.
         Radio::Wavelan1995 => (10, 0),
         Radio::Plain => (100, 10),
-        Radio::WifiRoam | Radio::Leo => (1000, 10),
+        Radio::WifiRoam | Radio::Lte | Radio::FiveG | Radio::Leo => (1000, 10),
     };
     let wired_delay = match wired_millis {
         0 => Duration::from_micros(400),
@@ -56,7 +58,7 @@ pub(crate) fn defaults(radio: Radio) -> Defaults {
         wired_delay: Time(wired_delay),
         hosts: match radio {
             Radio::Wavelan1995 => Hosts::Bsd1995,
-            Radio::Plain | Radio::WifiRoam | Radio::Leo => Hosts::Modern,
+            _ => Hosts::Modern,
         },
     }
 }

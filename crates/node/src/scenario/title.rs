@@ -12,8 +12,15 @@ pub(crate) fn of(scenario: &Scenario) -> String {
         Radio::Plain => "Last hop".to_owned(),
         radio => format!("{radio} last hop"),
     };
+    let hop =
+        if scenario.half_duplex { format!("Half-duplex {}", hop.to_lowercase()) } else { hop };
+    let recorded = &scenario.recorded;
+    let rate = both_ways(&recorded.down_capacity, &recorded.up_capacity, &scenario.rate);
     let round_trip = Time((scenario.delay.0 + scenario.wired_delay.0) * 2);
-    let mut title = format!("{hop} of {}, round trip {round_trip}", scenario.rate);
+    let mut title = match (&recorded.down_delay, &recorded.up_delay) {
+        (None, None) => format!("{hop} of {rate}, round trip {round_trip}"),
+        (down, up) => format!("{hop} of {rate}, delay {}", both_ways(down, up, &scenario.delay)),
+    };
     let rates = &scenario.ber.0;
     if let (Some(first), Some(last)) = (rates.first(), rates.last())
         && rates.iter().any(|rate| *rate != BitErrors::None)
@@ -26,17 +33,38 @@ pub(crate) fn of(scenario: &Scenario) -> String {
     if scenario.loss.0.iter().any(|loss| *loss != Loss::None) {
         title += &format!("; loses {}", alternatives(&scenario.loss.0, losses));
     }
+    if recorded.down_loss.is_some() || recorded.up_loss.is_some() {
+        title += &format!("; loses {}", both_ways(&recorded.down_loss, &recorded.up_loss, &"none"));
+    }
     if scenario.outage.0.iter().any(|outage| *outage != Outage::None) {
         title += &format!("; away {}", alternatives(&scenario.outage.0, outages));
     }
     title
 }
 
-fn alternatives<T: Copy>(values: &[T], text: fn(T) -> String) -> String {
-    values.iter().map(|value| text(*value)).collect::<Vec<_>>().join(" or ")
+/// What is recorded in these files, and what stands where there is none.
+fn both_ways(down: &Option<String>, up: &Option<String>, otherwise: &dyn Display) -> String {
+    let one = |file: &Option<String>| match file {
+        Some(file) => file_name(file).to_owned(),
+        None => otherwise.to_string(),
+    };
+    match (down, up) {
+        (None, None) => otherwise.to_string(),
+        (down, up) if down == up => one(down),
+        (down, up) => format!("{} down, {} up", one(down), one(up)),
+    }
 }
 
-fn losses(loss: Loss) -> String {
+/// The last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+fn alternatives<T>(values: &[T], text: fn(&T) -> String) -> String {
+    values.iter().map(text).collect::<Vec<_>>().join(" or ")
+}
+
+fn losses(loss: &Loss) -> String {
     match loss {
         Loss::None => "nothing".to_owned(),
         Loss::Independent(share) => format!("{share} of packets"),
@@ -44,10 +72,13 @@ fn losses(loss: Loss) -> String {
         Loss::Fade { good, bad, loss } => {
             format!("{loss} of packets in fades of {bad} every {good}")
         }
+        Loss::Runs { good, bad } => {
+            format!("runs of {} between {}", file_name(bad), file_name(good))
+        }
     }
 }
 
-fn outages(outage: Outage) -> String {
+fn outages(outage: &Outage) -> String {
     let text = |when: &dyn Display, length: (Time, Time), hold: bool, notified: bool| {
         let (shortest, longest) = length;
         let range = if shortest == longest { String::new() } else { format!(" to {longest}") };
@@ -55,7 +86,7 @@ fn outages(outage: Outage) -> String {
         let notified = if notified { ", announced" } else { "" };
         format!("{shortest}{range} {when}{hold}{notified}")
     };
-    match outage {
+    match *outage {
         Outage::None => "never".to_owned(),
         Outage::Every { every, length, hold, notified } => {
             text(&format_args!("every {every}"), length, hold, notified)
@@ -103,6 +134,7 @@ mod tests {
 
     #[test]
     fn a_preset_is_named_and_a_title_that_is_given_stands() {
+        assert!(title("half-duplex = true").starts_with("Half-duplex last hop of 2Mbit/s"));
         assert!(title("radio = \"leo\"").starts_with("leo last hop of "));
         assert_eq!(title("title = \"Mine\""), "Mine");
     }

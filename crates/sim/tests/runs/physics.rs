@@ -1,6 +1,7 @@
 //! What must hold on any link, from arithmetic alone.
 
 use crate::plans::plans;
+use link::hop::frame_arq::{self, Retry};
 use sansio::Duration;
 
 /// Goodput in bit/s of the first case of a scenario, seed 1.
@@ -105,4 +106,65 @@ fn a_notified_outage_is_over_one_round_trip_after_the_link_is_back() {
         let bound = Duration::from_millis(32 + 20);
         assert!(stalls[0] <= bound, "{length}: {} after the link's return", stalls[0]);
     }
+}
+
+#[test]
+fn a_half_duplex_link_carries_data_less_the_air_time_of_acks() {
+    let with = |more: &str| {
+        goodput(&format!(
+            "rate = \"2Mbit/s\"\nwindow = \"64KiB\"\ntcp = \"sack\"\nsize = \"10MB\"\n\
+             schemes = \"snoop-modern\"\n{more}"
+        ))
+    };
+    // An ACK of 52 bytes for every second segment of 1500.
+    let expected = 1500.0 / (1500.0 + 52.0 / 2.0);
+    let share = with("half-duplex = true") / with("");
+    assert!((share / expected - 1.0).abs() < 0.004, "{share}, expected {expected}");
+}
+
+#[test]
+fn both_directions_of_a_half_duplex_link_share_its_rate() {
+    let text = "rate = \"2Mbit/s\"\nhalf-duplex = true\ndirection = \"both\"\ntcp = \"sack\"\n\
+                duration = \"60s\"\nschemes = \"plain\"";
+    let (_, plan) = plans(text).swap_remove(0);
+    let outcome = sim::run(&plan, 1, trace::Nothing);
+    assert_eq!(outcome.failures, []);
+    let of = |way: usize| {
+        let delivered = outcome.measures.transfers[way].delivered_bytes;
+        delivered as f64 * 8.0 / 60.0 / (2e6 * 1448.0 / 1500.0)
+    };
+    let (down, up) = (of(0), of(1));
+    assert!((0.9..1.0).contains(&(down + up)), "{down} and {up}");
+    assert!((down - up).abs() < 0.15, "{down} and {up}: stations take turns");
+}
+
+#[test]
+fn base_10_a_persistent_link_layer_hides_losses_and_takes_its_tries_from_the_rate() {
+    let text = "rate = \"2Mbit/s\"\ndelay = \"1ms\"\nloss = \"20%\"\ntcp = \"sack\"\n\
+                size = \"5MB\"\nwindow = \"64KiB\"\nschemes = \"snoop-modern\"";
+    let (_, mut plan) = plans(text).swap_remove(0);
+    let (retry, ack_time) = (Retry::Persistent, Duration::ZERO);
+    for hop in [&mut plan.radio.down, &mut plan.radio.up] {
+        hop.frame_arq = Some(frame_arq::Config { retry, ack_time });
+    }
+    let outcome = sim::run(&plan, 1, trace::Nothing);
+    assert_eq!(outcome.failures, []);
+    assert_eq!(outcome.measures.retransmissions_end_to_end, 0);
+    let transfer = &outcome.measures.transfers[0];
+    let seconds = transfer.last_delivered_at.as_secs_f64();
+    // 1500 bytes take 6 ms, the ACK's way back and forth 2, all of it 1 / 0.8 times.
+    let expected = 5e6 / 1448.0 * 0.008 / 0.8;
+    assert!((seconds / expected - 1.0).abs() < 0.05, "{seconds} s, expected {expected}");
+}
+
+#[test]
+fn the_two_directions_of_a_preset_differ_until_somebody_says_otherwise() {
+    let rates = |text: &str| {
+        let (_, plan) = plans(text).swap_remove(0);
+        [plan.radio.down.rate, plan.radio.up.rate].map(|rate| rate.as_bps() / 1_000_000)
+    };
+    assert_eq!(rates("radio = \"lte\""), [13, 6]);
+    assert_eq!(rates("radio = \"lte\"\nrate = \"13Mbit/s\""), [13, 6]);
+    assert_eq!(rates("radio = \"lte\"\nrate = \"20Mbit/s\""), [20, 20]);
+    assert_eq!(rates("radio = \"leo\"\nqueue = \"50p\""), [100, 10]);
 }
