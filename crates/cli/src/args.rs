@@ -146,6 +146,10 @@ pub(crate) struct LinkArgs {
     /// Queue of the last hop, as in 100p or 64KiB
     #[arg(long, help_heading = "Path")]
     pub(crate) queue: Option<String>,
+    /// What a simulated base station is told of: packets going onto the air, or only to its device
+    /// (in the lab always device)
+    #[arg(long, value_name = "air|device", help_heading = "Path")]
+    pub(crate) departures: Option<String>,
     /// Rate between fixed host and base station
     #[arg(long, value_name = "RATE", help_heading = "Path")]
     pub(crate) wired_rate: Option<String>,
