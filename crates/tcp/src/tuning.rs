@@ -1,9 +1,10 @@
 //! How a Linux receiver opens its window and when it acknowledges at once.
 //!
 //! The window begins at 64 KiB, opens by two segments with each that arrives while there is room
-//! beside what waits, and stops at a bound that follows what the application read in a round trip (dynamic right-sizing, Fisk and Feng
-//! 2001; `tcp_rcv_space_adjust`, `tcp_grow_window`). The first segments, those that open the
-//! window, and those after a pause or a repetition are acknowledged one by one
+//! beside what waits, and stops at a bound that follows what the application read in a round trip
+//! (dynamic right-sizing, Fisk and Feng 2001; `tcp_rcv_space_adjust`, `tcp_grow_window`). The first
+//! segments, those that open the window, and those after a pause or a repetition are acknowledged
+//! one by one
 //! (`tcp_enter_quickack_mode`).
 
 use sansio::{Duration, Instant};
