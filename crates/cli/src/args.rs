@@ -149,6 +149,10 @@ pub(crate) struct LinkArgs {
     /// Both directions of the last hop share the air: ACKs cost air time, too
     #[arg(long, help_heading = "Path")]
     pub(crate) half_duplex: bool,
+    /// What a simulated base station is told of: packets going onto the air, or only to its device
+    /// (in the lab always device)
+    #[arg(long, value_name = "air|device", help_heading = "Path")]
+    pub(crate) departures: Option<String>,
     /// Rate between fixed host and base station
     #[arg(long, value_name = "RATE", help_heading = "Path")]
     pub(crate) wired_rate: Option<String>,

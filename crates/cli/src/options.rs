@@ -76,6 +76,7 @@ fn overlay(args: &LinkArgs, draft: &mut Draft) -> Result<(), Error> {
     set("rate", &args.rate, &mut draft.rate)?;
     set("delay", &args.delay, &mut draft.delay)?;
     set("queue", &args.queue, &mut draft.queue)?;
+    set("departures", &args.departures, &mut draft.departures)?;
     set("wired-rate", &args.wired_rate, &mut draft.wired_rate)?;
     set("wired-delay", &args.wired_delay, &mut draft.wired_delay)?;
     set("rtt", &args.rtt, &mut draft.rtt)?;

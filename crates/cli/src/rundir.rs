@@ -6,6 +6,7 @@
 
 use crate::compare::VERSION;
 use crate::error::Error;
+use node::scenario::Departures;
 use node::{Case, Plan, Scenario};
 use serde::Serialize;
 use std::fs;
@@ -283,7 +284,10 @@ fn is_row_of(case: &Case, row: &Row) -> bool {
 /// The command that repeats one run.
 fn repeat(world: World, scenario: &Scenario, case: &Case, seed: u64) -> String {
     let command = match world {
-        World::Sim => "run --trace",
+        World::Sim => match scenario.departures {
+            Departures::Air => "run --trace",
+            Departures::Device => "run --trace --departures device",
+        },
         World::Lab => "lab --no-prediction --trace",
     };
     let amount = match scenario.amount {

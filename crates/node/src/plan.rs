@@ -2,7 +2,8 @@
 
 use crate::host::{Application, Host};
 use crate::scenario::{
-    Amount, BitErrors, Case, Direction, Hosts, Loss, Outage, Queue, Scenario, Traffic, radio,
+    Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Traffic,
+    radio,
 };
 use core::net::{IpAddr, Ipv4Addr};
 use link::preset::Pair;
@@ -24,6 +25,8 @@ pub struct Plan {
     pub radio: Pair,
     /// The scheme at the base station.
     pub scheme: String,
+    /// What the base station is told of departures onto its radio, if its scheme asks.
+    pub departures: Departures,
     /// Both hosts' TCP.
     pub tcp: Config,
     /// The transfers of each triple.
@@ -122,7 +125,8 @@ impl Plan {
         }
         scenario.record(&mut radio.down, &mut radio.up);
         radio.half_duplex = scenario.half_duplex;
-        radio.down.report_departures = scheme.as_ref().is_some_and(Scheme::wants_departures);
+        radio.down.report_departures = scenario.departures == Departures::Air
+            && scheme.as_ref().is_some_and(Scheme::wants_departures);
         let wired = hop::Config {
             queue: Limit::Packets(WIRED_QUEUE_PACKETS),
             ..hop::Config::clean(scenario.wired_rate.0, scenario.wired_delay.0)
@@ -132,6 +136,7 @@ impl Plan {
             wired: Pair::symmetric(wired),
             radio,
             scheme: if scheme.is_some() { case.scheme.clone() } else { "plain".to_owned() },
+            departures: scenario.departures,
             tcp: hosts_config(scenario, case),
             transfers: transfers(scenario, case.direction),
             until: Duration::ZERO,

@@ -4,10 +4,12 @@ use crate::network::{Machine, Network};
 use crate::queue::EventQueue;
 use link::What as Happened;
 use node::Host;
+use node::scenario::Departures;
 use sansio::{
     Delivery, DropReason, Engine, Event, Input, Instant, Notice, PacketId, PacketRef, Payload,
     Priority, Side, Sink,
 };
+use schemes::Scheme;
 use trace::{NodeId, Observer, Record, What};
 
 /// One run under way.
@@ -91,7 +93,7 @@ impl<O: Observer> Kernel<O> {
             let node = NodeId(index as u32);
             if let Machine::Host(host) = &mut self.machines[index] {
                 host.start(
-                    &mut Outbox { world: &mut self.world, node, now: Instant::ZERO },
+                    &mut Outbox { world: &mut self.world, node, now: Instant::ZERO, handed: None },
                     Instant::ZERO,
                 );
                 self.rearm(node);
@@ -194,7 +196,7 @@ impl<O: Observer> Kernel<O> {
     #[inline]
     fn tell_departure(&mut self, (node, side): (NodeId, Side), packet: PacketRef, at: Instant) {
         self.world.record(node, at, What::Departed { side, packet: &packet });
-        let mut outbox = Outbox { world: &mut self.world, node, now: at };
+        let mut outbox = Outbox { world: &mut self.world, node, now: at, handed: None };
         if let Machine::Base(base) = &mut self.machines[node.0 as usize] {
             base.scheme.handle(Input::Departure { side, packet }, &mut outbox, at);
         }
@@ -251,16 +253,20 @@ impl<O: Observer> Kernel<O> {
     /// Gives a machine one input and sees to its next deadline.
     #[inline]
     fn handle(&mut self, node: NodeId, input: Input, now: Instant) {
-        if let Machine::Base(base) = &self.machines[node.0 as usize]
-            && base.wants_departures
-        {
+        let departures = match &self.machines[node.0 as usize] {
+            Machine::Base(base) => base.departures,
+            Machine::Host(_) => None,
+        };
+        if departures == Some(Departures::Air) {
             self.tell_departures(node, now);
         }
-        let mut outbox = Outbox { world: &mut self.world, node, now };
+        let handed = (departures == Some(Departures::Device)).then(Vec::new);
+        let mut outbox = Outbox { world: &mut self.world, node, now, handed };
         match &mut self.machines[node.0 as usize] {
             Machine::Host(host) => host.handle(input, &mut outbox, now),
             Machine::Base(base) => {
                 base.scheme.handle(input, &mut outbox, now);
+                tell_handed(&mut base.scheme, &mut outbox, now);
                 if O::ON {
                     let scheme = &base.scheme;
                     let (bytes, limit) = (scheme.held_bytes(), scheme.held_bytes_max());
@@ -362,6 +368,21 @@ struct Outbox<'a, O> {
     world: &'a mut World<O>,
     node: NodeId,
     now: Instant,
+    /// What it gave to its radio's device, if it is told of that as a departure.
+    handed: Option<Vec<PacketRef>>,
+}
+
+/// Tells a scheme what its device has taken; the device does not say what it then drops. Like the
+/// daemon, only once all outputs are under way.
+#[inline]
+fn tell_handed<O: Observer>(scheme: &mut Scheme, outbox: &mut Outbox<'_, O>, now: Instant) {
+    while let Some(packets) = outbox.handed.as_mut().map(core::mem::take)
+        && !packets.is_empty()
+    {
+        for packet in packets {
+            scheme.handle(Input::Departure { side: Side::RADIO, packet }, outbox, now);
+        }
+    }
 }
 
 impl<O: Observer> Sink for Outbox<'_, O> {
@@ -378,6 +399,9 @@ impl<O: Observer> Sink for Outbox<'_, O> {
     fn send(&mut self, side: Side, priority: Priority, packet: PacketRef) {
         let wire = Network::wire_from(self.node, side);
         self.world.record(self.node, self.now, What::Sent { side, priority, packet: &packet });
+        if let Some(handed) = self.handed.as_mut().filter(|_| side == Side::RADIO) {
+            handed.push(packet.clone());
+        }
         let bytes = packet.bytes();
         self.world.network.settle(wire, self.now);
         let refused = self.world.network.wires[wire].enqueue(packet, bytes, priority, self.now);

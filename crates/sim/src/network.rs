@@ -9,6 +9,7 @@
 
 use link::hop::half_duplex;
 use link::{Hop, Outages};
+use node::scenario::Departures;
 use node::{Host, Plan};
 use sansio::{Duration, Instant, PacketRef, Random, Side};
 use schemes::Scheme;
@@ -23,11 +24,11 @@ pub(crate) enum Machine {
     Base(Base),
 }
 
-/// A base station: its scheme, and whether that wants to be told of departures onto the air.
+/// A base station: its scheme, and what that is told of departures onto the air, if it asks.
 #[derive(Debug)]
 pub(crate) struct Base {
     pub(crate) scheme: Scheme,
-    pub(crate) wants_departures: bool,
+    pub(crate) departures: Option<Departures>,
 }
 
 /// The outages of one triple's last hop.
@@ -89,8 +90,8 @@ impl Network {
         let node = NodeId(triple * TRIPLE + 1);
         let hosts = plan.hosts(triple, seed);
         self.machines.push(Machine::Host(hosts.fixed));
-        let wants_departures = scheme.wants_departures();
-        let base = Base { scheme: scheme.clone(), wants_departures };
+        let departures = scheme.wants_departures().then_some(plan.departures);
+        let base = Base { scheme: scheme.clone(), departures };
         self.machines.push(Machine::Base(base));
         self.machines.push(Machine::Host(hosts.mobile));
         let name = |hop: &str| format!("{triple}.{hop}");

@@ -167,7 +167,10 @@ impl Receiver {
             true => edge.since(self.next),
             false => self.edge.since(self.next),
         };
-        let field = (window >> self.shift).min(FIELD_MAX);
+        // Linux rounds up, so that nothing is scaled away (`__tcp_select_window`).
+        let coarse = (1 << self.shift) - 1;
+        let rounded = if self.tuning.is_some() { window + coarse } else { window };
+        let field = (rounded >> self.shift).min(FIELD_MAX);
         self.edge = self.edge.max(self.next + (field << self.shift));
         field as u16
     }
@@ -246,7 +249,8 @@ impl Endpoint {
             && receiver.reassembly.is_empty()
             && receiver.fin.is_none();
         if in_order && !has_fin {
-            self.accept(packet.payload.clone(), sink, now);
+            self.accept(packet.payload.clone(), sink);
+            self.note_read(length, now);
             self.delay_ack(packet.segments(), now);
             return;
         }
@@ -299,25 +303,32 @@ impl Endpoint {
             }
             return;
         }
-        self.accept(fresh, sink, now);
+        let before = self.receiver.next;
+        self.accept(fresh, sink);
         while let Some(payload) = self.receiver.reassembly.pop(self.receiver.next) {
-            self.accept(payload, sink, now);
+            self.accept(payload, sink);
         }
+        self.note_read(self.receiver.next.since(before), now);
     }
 
     /// Takes the next bytes in order.
     #[inline]
-    fn accept(&mut self, payload: Payload, sink: &mut impl Sink, now: Instant) {
+    fn accept(&mut self, payload: Payload, sink: &mut impl Sink) {
         let length = payload.len();
         self.receiver.next += length;
         self.statistics.bytes_received += u64::from(length);
-        if let Some(tuning) = &mut self.receiver.tuning {
-            tuning.on_read(length, now);
-        }
         if self.reads_at_once() {
             sink.deliver(Delivery { payload });
         } else {
             self.receiver.unread.push(payload);
+        }
+    }
+
+    /// The application of a Linux receiver reads all that is in order.
+    #[inline]
+    fn note_read(&mut self, bytes: u32, now: Instant) {
+        if let Some(tuning) = &mut self.receiver.tuning {
+            tuning.on_read(bytes, now);
         }
     }
 
@@ -336,7 +347,8 @@ impl Endpoint {
             tuning.on_echo(echo, age);
         }
         if header.seq == receiver.next {
-            tuning.on_in_order();
+            let waiting = receiver.unread.len().saturating_add(receiver.reassembly.bytes());
+            tuning.on_in_order(waiting.saturating_add(length.into()));
         }
     }
 

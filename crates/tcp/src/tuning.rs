@@ -1,9 +1,10 @@
 //! How a Linux receiver opens its window and when it acknowledges at once.
 //!
-//! The window begins at 64 KiB, opens by two segments with each that arrives, and stops at a bound
-//! that follows what the application read in a round trip (dynamic right-sizing, Fisk and Feng
-//! 2001; `tcp_rcv_space_adjust`, `tcp_grow_window`). The first segments, those that open the
-//! window, and those after a pause or a repetition are acknowledged one by one
+//! The window begins at 64 KiB, opens by two segments with each that arrives while there is room
+//! beside what waits, and stops at a bound that follows what the application read in a round trip
+//! (dynamic right-sizing, Fisk and Feng 2001; `tcp_rcv_space_adjust`, `tcp_grow_window`). The first
+//! segments, those that open the window, and those after a pause or a repetition are acknowledged
+//! one by one
 //! (`tcp_enter_quickack_mode`).
 
 use sansio::{Duration, Instant};
@@ -33,8 +34,8 @@ pub(crate) struct Tuning {
 /// ACKs sent at once (`TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u32 = 16;
 /// First bound, bytes: the part of the default buffer (`tcp_rmem`, 128 KiB) that is payload when
-/// full segments of Ethernet fill it.
-const FIRST_BOUND: u32 = 158 * 512;
+/// full segments of Ethernet fill it, each 1448 bytes of 2304 (`scaling_ratio`, of 256).
+const FIRST_BOUND: u32 = 160 * 512;
 /// Segments of a first window; so many bytes read in a round trip are expected.
 const FIRST_READ_SEGMENTS: u32 = 10;
 
@@ -58,7 +59,12 @@ impl Tuning {
     /// The window to offer while so many bytes take room, read or not in order, bytes.
     #[inline]
     pub(crate) fn window(&self, held: u64) -> u32 {
-        self.window.min(u64::from(self.bound).saturating_sub(held) as u32)
+        self.window.min(self.room(held))
+    }
+
+    #[inline]
+    fn room(&self, held: u64) -> u32 {
+        u64::from(self.bound).saturating_sub(held) as u32
     }
 
     /// True if the next ACK is due at once.
@@ -98,10 +104,11 @@ impl Tuning {
         };
     }
 
-    /// The next bytes in order came, and the window may open.
-    pub(crate) fn on_in_order(&mut self) {
-        if self.window < self.bound {
-            self.window = self.bound.min(self.window + 2 * self.mss);
+    /// The next bytes in order came, and the window may open; so many take room, they included.
+    pub(crate) fn on_in_order(&mut self, held: u64) {
+        let room = self.room(held);
+        if self.window < room {
+            self.window = room.min(self.window + 2 * self.mss);
             self.quick |= 1;
         }
     }
@@ -146,10 +153,10 @@ mod tests {
     fn the_window_opens_by_two_segments_up_to_its_bound() {
         let mut tuning = Tuning::new(MSS);
         assert_eq!(tuning.window(0), 65_160);
-        tuning.on_in_order();
+        tuning.on_in_order(1448);
         assert_eq!(tuning.window(0), 65_160 + 2 * MSS);
-        (0..100).for_each(|_| tuning.on_in_order());
-        assert_eq!(tuning.window(0), FIRST_BOUND);
+        (0..100).for_each(|_| tuning.on_in_order(1448));
+        assert_eq!(tuning.window(0), FIRST_BOUND - 1448, "beside the segment itself");
         assert_eq!(tuning.window(60_000), FIRST_BOUND - 60_000);
     }
 
@@ -173,6 +180,15 @@ mod tests {
         assert_eq!(tuning.bound, FIRST_BOUND, "room enough");
         tuning.on_out_of_order(50 * MSS);
         assert_eq!(tuning.bound, 2 * 10 * MSS + 50 * MSS);
+    }
+
+    #[test]
+    fn what_waits_out_of_order_keeps_the_window_from_opening() {
+        let mut tuning = Tuning::new(MSS);
+        tuning.on_in_order(u64::from(FIRST_BOUND) - 65_160);
+        assert_eq!(tuning.window(0), 65_160, "no room for more");
+        tuning.on_in_order(u64::from(FIRST_BOUND) - 65_161);
+        assert_eq!(tuning.window(0), 65_161);
     }
 
     #[test]

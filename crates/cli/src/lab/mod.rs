@@ -11,7 +11,7 @@ use crate::progress::bar;
 use crate::{options, page, rundir, table};
 use live::lab::{self, Lab, Program, RunSetup, Stopped};
 use live::radio;
-use node::scenario::{Amount, Direction, Hosts, PLAIN_TUNED, Switch, Traffic};
+use node::scenario::{Amount, Departures, Direction, Hosts, PLAIN_TUNED, Switch, Traffic};
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
 use std::ffi::OsString;
@@ -90,8 +90,10 @@ fn with_predictions(
 ) -> Result<Comparison, Error> {
     let has_model = |case: &&Case| Plan::new(scenario, case).is_ok() && !args.no_prediction;
     let modelled: Vec<Case> = cases.iter().filter(has_model).cloned().collect();
+    // The daemon does not see the radio's queue.
+    let scenario = Scenario { departures: Departures::Device, ..scenario.clone() };
     let predicted =
-        study::compare(scenario, &modelled, args.output.jobs, (&Stop::default(), || ()));
+        study::compare(&scenario, &modelled, args.output.jobs, (&Stop::default(), || ()));
     let mut predicted = predicted.map_err(Error::usage)?.rows.into_iter();
     let mut rows = Vec::new();
     for (case, row) in cases.iter().zip(measured) {

@@ -4,7 +4,7 @@
 //! contradicts itself. A scenario serialises to a document that parses to the same scenario.
 
 use super::channel::{BitErrors, Loss, Outage, Traffic};
-use super::names::{Direction, Hosts, Radio, Sender, Switch};
+use super::names::{Departures, Direction, Hosts, Radio, Sender, Switch};
 use super::quantity::{Queue, Rate, Size, Time};
 use super::recorded::{Files, Recorded};
 use sansio::Duration;
@@ -77,6 +77,7 @@ pub struct Draft {
     pub rate: Option<Rate>,
     pub delay: Option<Time>,
     pub queue: Option<Queue>,
+    pub departures: Option<Departures>,
     pub wired_rate: Option<Rate>,
     pub wired_delay: Option<Time>,
     pub rtt: Option<Time>,
@@ -122,6 +123,8 @@ pub struct Scenario {
     /// Limit of the base station's queue toward the mobile host, and of the mobile host's queue;
     /// that of a preset stands for the preset's own two.
     pub queue: Queue,
+    /// What the base station learns of its queue toward the mobile host.
+    pub departures: Departures,
     /// Rate of the path between fixed host and base station, each way.
     pub wired_rate: Rate,
     /// Propagation delay between fixed host and base station, one way.
@@ -244,6 +247,7 @@ impl Scenario {
             rate: draft.rate.unwrap_or(preset.rate),
             delay,
             queue: draft.queue.unwrap_or(preset.queue),
+            departures: draft.departures.unwrap_or(Departures::Air),
             wired_rate: draft.wired_rate.unwrap_or(preset.wired_rate),
             wired_delay,
             half_duplex: draft.half_duplex.unwrap_or(false),

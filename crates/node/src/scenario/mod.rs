@@ -15,7 +15,7 @@ mod title;
 pub use case::Case;
 pub use channel::{BitErrors, Loss, Outage, Traffic};
 pub use document::{Amount, Axis, Draft, Scenario, SettingError};
-pub use names::{Direction, Hosts, Radio, Sender, Switch};
+pub use names::{Departures, Direction, Hosts, Radio, Sender, Switch};
 pub use quantity::{Percent, QuantityError, Queue, Rate, Size, Time};
 pub use recorded::{Files, Recorded};
 

@@ -123,7 +123,20 @@ named! {
     }
 }
 
-as_text!(Radio, Sender, Direction, Switch, Hosts);
+named! {
+    /// What a base station is told of a packet's way onto its radio.
+    Departures, "a kind of departure", "air or device",
+    {
+        /// That it goes onto the air: the station sees the queue before it, as the driver of a
+        /// radio does.
+        Air = "air",
+        /// That it was handed to a device, which has a queue of its own: what waits or is dropped
+        /// there stays unknown. So it is with a daemon, and in the lab.
+        Device = "device",
+    }
+}
+
+as_text!(Radio, Sender, Direction, Switch, Hosts, Departures);
 
 impl Sender {
     /// The simulator's sender of this name; `None` while there is no model of it.

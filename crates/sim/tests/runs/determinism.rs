@@ -35,7 +35,8 @@ fn threads_change_nothing() {
 /// A watched run stops at each departure, a bare one tells of departures later: nobody can tell.
 #[test]
 fn who_watches_changes_nothing() {
-    for (case, plan) in plans(ROUGH) {
+    let behind_a_device = format!("{ROUGH}\ndepartures = \"device\"");
+    for (case, plan) in plans(ROUGH).into_iter().chain(plans(&behind_a_device)) {
         for seed in 1..=3 {
             let watched = sim::run(&plan, seed, &mut TraceHash::default());
             let bare = sim::run::run_bare(&plan, seed);

@@ -1,5 +1,6 @@
 //! Whole runs: the same seed, soft state, and what must hold from arithmetic alone.
 
+mod departures;
 mod determinism;
 mod physics;
 mod plans;
