@@ -20,16 +20,20 @@ pub enum Congestion {
     Sack,
     /// What Linux calls `reno`, without SACK ([`Config::linux`]).
     LinuxReno,
+    /// The sender that Linux has today: CUBIC, with SACK and RACK-TLP if the peer agrees
+    /// ([`Config::linux`]).
+    Cubic,
 }
 
 impl Congestion {
     /// Every sender, in the order of history.
-    pub const ALL: [Congestion; 5] = [
+    pub const ALL: [Congestion; 6] = [
         Congestion::Tahoe,
         Congestion::Reno,
         Congestion::NewReno,
         Congestion::Sack,
         Congestion::LinuxReno,
+        Congestion::Cubic,
     ];
 
     /// Its name on the command line.
@@ -40,6 +44,7 @@ impl Congestion {
             Congestion::NewReno => "newreno",
             Congestion::Sack => "sack",
             Congestion::LinuxReno => "linux-reno",
+            Congestion::Cubic => "cubic",
         }
     }
 }
@@ -95,6 +100,9 @@ pub enum Growth {
     /// The same, but beyond ssthresh in whole segments: one whenever as much as cwnd has been
     /// acknowledged (RFC 3465, 2.1; Linux, `tcp_cong_avoid_ai`).
     Counted,
+    /// In slow start the same; beyond it CUBIC's function (RFC 9438), which then also says what a
+    /// loss leaves, whatever [`Halving`].
+    Cubic,
 }
 
 /// What a partial ACK in NewReno's recovery leaves of the inflation by duplicate ACKs.
@@ -356,7 +364,10 @@ impl Config {
                 ..Rto::RFC_6298
             },
             halving: Halving::Cwnd,
-            growth: Growth::Counted,
+            growth: match congestion {
+                Congestion::Cubic => Growth::Cubic,
+                _ => Growth::Counted,
+            },
             receive_window: ReceiveWindow::Tuned,
             sack: !matches!(congestion, Congestion::LinuxReno),
             ..modern

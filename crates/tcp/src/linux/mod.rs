@@ -20,8 +20,10 @@
 
 pub(crate) mod prr;
 mod queue;
+pub(crate) mod sack;
 mod transmit;
 pub(crate) mod undo;
+mod usage;
 
 use crate::config::Config;
 use crate::congestion::{Controller, DUPACK_THRESHOLD, Loss, Repair, Windows};
