@@ -75,7 +75,7 @@ named! {
         Sack = "sack",
         /// TCP Vegas.
         Vegas = "vegas",
-        /// RFC 9438.
+        /// RFC 9438, as Linux has it.
         Cubic = "cubic",
         /// The sender Linux has today.
         Linux = "linux",
@@ -129,6 +129,7 @@ impl Sender {
             Sender::Reno => Some(tcp::Congestion::Reno),
             Sender::NewReno => Some(tcp::Congestion::NewReno),
             Sender::Sack => Some(tcp::Congestion::Sack),
+            Sender::Cubic | Sender::Linux => Some(tcp::Congestion::Cubic),
             _ => None,
         }
     }
