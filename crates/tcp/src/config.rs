@@ -257,6 +257,9 @@ pub struct Config {
     pub timestamps: bool,
     /// SACK (RFC 2018) offered.
     pub sack: bool,
+    /// With SACK, what arrives twice is reported (RFC 2883). Of the senders here Linux's alone
+    /// takes note.
+    pub dsack: bool,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
     /// Retransmission timeout.
@@ -306,6 +309,7 @@ impl Config {
             window_scale: None,
             timestamps: false,
             sack: matches!(congestion, Congestion::Sack),
+            dsack: false,
             delayed_ack: DelayedAck::Within(Duration::from_millis(200)),
             rto: Rto::bsd(deviations, Duration::ZERO),
             initial_window_segments: 1,
@@ -335,6 +339,7 @@ impl Config {
             window_scale: Some(7),
             timestamps: true,
             sack: true,
+            dsack: false,
             delayed_ack: DelayedAck::Within(Duration::from_millis(40)),
             rto: Rto::RFC_6298,
             initial_window_segments: 10,
@@ -370,6 +375,7 @@ impl Config {
             },
             receive_window: ReceiveWindow::Tuned,
             sack: !matches!(congestion, Congestion::LinuxReno),
+            dsack: matches!(congestion, Congestion::Cubic),
             ..modern
         }
     }
@@ -388,6 +394,7 @@ impl Config {
             window_scale: None,
             timestamps: false,
             sack: matches!(congestion, Congestion::Sack),
+            dsack: false,
             delayed_ack: DelayedAck::None,
             rto: Rto {
                 model: TimerModel::Ideal { granularity: Duration::from_millis(10) },

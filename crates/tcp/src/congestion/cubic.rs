@@ -286,8 +286,9 @@ mod tests {
         let mut cwnd = cubic.reduce(before);
         let mut now = 0;
         while now < seconds * 1000 {
-            for _ in 0..cwnd {
-                cubic.set_now(at(now));
+            cubic.set_now(at(now));
+            let in_flight = cwnd;
+            for _ in 0..in_flight {
                 cwnd += cubic.grow(cwnd, 1);
             }
             now += round_trip;

@@ -18,6 +18,7 @@
 //! What is decided is here, on plain values; what is sent is in `transmit`. Not modelled: pacing,
 //! ECN, the halving of cwnd during idleness, the kernel's 4 ms clock.
 
+mod clock;
 pub(crate) mod prr;
 mod queue;
 pub(crate) mod sack;

@@ -7,7 +7,7 @@
 //! that comes before it, and the end of the reordering window.
 //!
 //! What is decided is here, on plain values; what is sent is in `transmit`. Not modelled: pacing,
-//! ECN, the kernel's 4 ms clock and its timer wheel, answers to ACKs older than the last.
+//! ECN, answers to ACKs older than the last.
 
 mod queue;
 mod rack;

@@ -4,6 +4,7 @@ use super::queue::News;
 use super::{Ack, LinuxSack, Probe, Resend, State};
 use crate::congestion::AnyController;
 use crate::connection::Endpoint;
+use crate::linux::clock::fires_at;
 use crate::sender::Fin;
 use crate::timers::Timer;
 use sansio::{Duration, EventKind, Instant, Sink};
@@ -45,8 +46,16 @@ impl Endpoint {
         now: Instant,
     ) {
         let (una, next) = (self.sender.una, self.sender.max);
+        let smoothed = self.rtt.smoothed();
         let Some(linux) = self.linux_sack() else { return };
+        if linux.shortest.is_none() && !smoothed.is_zero() {
+            // The handshake's.
+            linux.shortest = Some(smoothed);
+        }
         if linux.queue.len() == 0 {
+            if split_blocks(header, una, next).0.is_some() {
+                linux.probe = None;
+            }
             return;
         }
         let high = linux.high;
@@ -69,9 +78,9 @@ impl Endpoint {
             self.report(sink, || EventKind::FastRetransmit { seq: una });
         }
         if let Some(wait) = found.wait {
-            self.set_only(Timer::Reordering, now + wait + WAIT_MIN);
+            self.set_only(Timer::Reordering, wait + WAIT_MIN, now);
         } else if news.acked > 0 || self.is_later_than_first(&news) {
-            self.set_probe_or_timeout(true, now);
+            self.set_probe_or_timeout(now);
         }
         match resend {
             Resend::Nothing => {}
@@ -156,7 +165,7 @@ impl Endpoint {
         }
         self.report_window(sink);
         self.resend_at(0, sink, now);
-        self.set_only(Timer::Retransmission, self.rtt.deadline(now));
+        self.set_only(Timer::Retransmission, self.rtt.timeout(), now);
     }
 
     /// The tail of a flight was not answered: one more segment, so that an ACK tells of it
@@ -176,7 +185,7 @@ impl Endpoint {
                 linux.probe = Some(Probe { high, is_repetition });
                 linux.note_use(before, high);
             }
-            self.set_only(Timer::Retransmission, self.rtt.deadline(now));
+            self.set_only(Timer::Retransmission, self.rtt.timeout(), now);
         } else {
             self.set_timeout_of_first(now);
         }
@@ -218,7 +227,7 @@ impl Endpoint {
             }
             self.resend_at(at, sink, now);
             if at == 0 && !self.timers.is_armed(Timer::Reordering) {
-                self.set_only(Timer::Retransmission, self.rtt.deadline(now));
+                self.set_only(Timer::Retransmission, self.rtt.timeout(), now);
             }
         }
     }
@@ -252,15 +261,15 @@ impl Endpoint {
             linux.note_use(una, max);
         }
         if max != before && !self.set_probe(false, now) && was_idle {
-            self.set_only(Timer::Retransmission, self.rtt.deadline(now));
+            self.set_only(Timer::Retransmission, self.rtt.timeout(), now);
         }
     }
 
     /// The timer after an ACK of something (`tcp_set_xmit_timer`).
-    fn set_probe_or_timeout(&mut self, is_progress: bool, now: Instant) {
+    fn set_probe_or_timeout(&mut self, now: Instant) {
         if self.sender.flight() == 0 {
             TIMERS.into_iter().for_each(|timer| self.timers.stop(timer));
-        } else if !self.set_probe(is_progress, now) {
+        } else if !self.set_probe(true, now) {
             self.set_timeout_of_first(now);
         }
     }
@@ -269,8 +278,8 @@ impl Endpoint {
     /// timeout (`tcp_schedule_loss_probe`; RFC 8985, 7.2).
     fn set_probe(&mut self, is_progress: bool, now: Instant) -> bool {
         let smoothed = self.rtt.smoothed();
-        let timeout_at = match is_progress {
-            true => self.rtt.deadline(now),
+        let timeout = match is_progress {
+            true => self.rtt.timeout(),
             false => self.timeout_of_first(now),
         };
         let Some(linux) = self.linux_sack() else { return false };
@@ -278,8 +287,7 @@ impl Endpoint {
             return false;
         }
         let margin = if linux.queue.len() == 1 { DELAYED_ACK_MAX } else { WAIT_MIN };
-        let probe_at = now + smoothed * 2 + margin;
-        self.set_only(Timer::LossProbe, probe_at.min(timeout_at));
+        self.set_only(Timer::LossProbe, (smoothed * 2 + margin).min(timeout), now);
         true
     }
 
@@ -287,20 +295,26 @@ impl Endpoint {
     /// (`tcp_rearm_rto`).
     fn set_timeout_of_first(&mut self, now: Instant) {
         let other = [Timer::LossProbe, Timer::Reordering];
-        let at = match other.into_iter().any(|timer| self.timers.is_armed(timer)) {
+        let span = match other.into_iter().any(|timer| self.timers.is_armed(timer)) {
             true => self.timeout_of_first(now),
-            false => self.rtt.deadline(now),
+            false => self.rtt.timeout(),
         };
-        self.set_only(Timer::Retransmission, at);
+        self.set_only(Timer::Retransmission, span, now);
     }
 
-    fn timeout_of_first(&mut self, now: Instant) -> Instant {
+    /// How long until the oldest segment has been under way for a timeout
+    /// (`tcp_rto_delta_us`).
+    fn timeout_of_first(&mut self, now: Instant) -> Duration {
         let timeout = self.rtt.timeout();
-        let Some(linux) = self.linux_sack() else { return now };
-        linux.queue.first().map_or(now + timeout, |first| first.sent_at + timeout).max(now)
+        let Some(linux) = self.linux_sack() else { return timeout };
+        let first = linux.queue.first();
+        first.map_or(timeout, |first| timeout.saturating_sub(now.since(first.sent_at)))
     }
 
-    fn set_only(&mut self, timer: Timer, at: Instant) {
+    /// Arms this one of the three timers for this span, in the kernel's ticks, which began when
+    /// the timestamp clock did.
+    fn set_only(&mut self, timer: Timer, span: Duration, now: Instant) {
+        let at = fires_at(span, self.timestamp_base, now);
         TIMERS
             .into_iter()
             .filter(|other| *other != timer)
