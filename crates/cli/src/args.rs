@@ -199,7 +199,7 @@ pub(crate) struct LinkArgs {
     /// down, up, both
     #[arg(long, value_name = "LIST", help_heading = "Hosts")]
     pub(crate) direction: Vec<String>,
-    /// Senders: tahoe, reno, newreno, sack; in the lab reno, cubic, bbr
+    /// Senders: tahoe, reno, newreno, sack, cubic, linux; in the lab reno, cubic, linux, bbr
     #[arg(long, value_name = "LIST", help_heading = "Hosts")]
     pub(crate) tcp: Vec<String>,
     /// on, off

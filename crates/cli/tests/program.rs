@@ -170,10 +170,11 @@ fn bad_options_and_files_exit_with_2() {
     let out = folder.path("out");
     let file = folder.file("a-file", "");
     let csv = folder.file("bad.csv", "time_s,event,packet\n1.0,data,zero\n");
-    let cases: [&[&str]; 12] = [
+    let cases: [&[&str]; 13] = [
         &["compare", "--rate", "2Mbps", "--out", &out],
         &["compare", "--nonsense"],
-        &["compare", "--tcp", "cubic", "--out", &out],
+        &["compare", "--tcp", "bbr", "--out", &out],
+        &["compare", "--tcp", "cubic", "--hosts", "1995", "--out", &out],
         &["compare", "--schemes", "plain-tuned", "--out", &out],
         &["compare", "--sack", "off", "--tcp", "sack", "--out", &out],
         &["compare", "/does/not/exist.toml", "--out", &out],

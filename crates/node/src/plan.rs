@@ -2,8 +2,8 @@
 
 use crate::host::{Application, Host};
 use crate::scenario::{
-    Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Traffic,
-    radio,
+    Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
+    Switch, Traffic, radio,
 };
 use core::net::{IpAddr, Ipv4Addr};
 use link::preset::Pair;
@@ -68,8 +68,14 @@ pub struct EndHosts {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSimulated {
     /// There is no model of the sender.
-    #[error("tcp = {0}: no model of this sender yet; simulated are tahoe, reno, newreno and sack")]
+    #[error(
+        "tcp = {0}: no model of this sender yet; simulated are tahoe, reno, newreno, sack, cubic \
+         and linux"
+    )]
     Sender(&'static str),
+    /// There was no such sender then.
+    #[error("tcp = {0}: hosts of 1995 had no such sender; use hosts = modern")]
+    Hosts(&'static str),
     /// The scheme needs a kernel.
     #[error("schemes = {0}: runs in the lab only, which has a kernel to tune")]
     Scheme(String),
@@ -94,6 +100,10 @@ impl Plan {
     pub fn new(scenario: &Scenario, case: &Case) -> Result<Plan, NotSimulated> {
         if case.sender.simulated().is_none() {
             return Err(NotSimulated::Sender(case.sender.name()));
+        }
+        let is_new = matches!(case.sender, Sender::Cubic | Sender::Linux);
+        if is_new && scenario.hosts == Hosts::Bsd1995 {
+            return Err(NotSimulated::Hosts(case.sender.name()));
         }
         if crate::base_station::compose(&case.scheme).is_none() {
             return Err(NotSimulated::Scheme(case.scheme.clone()));
@@ -282,7 +292,6 @@ fn transfers(scenario: &Scenario, direction: Direction) -> Vec<Transfer> {
 }
 
 fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
-    use crate::scenario::{Sender, Switch};
     let congestion = case.sender.simulated().unwrap_or(tcp::Congestion::Reno);
     let sack = case.sack == Switch::On;
     let congestion = match (case.sender, sack, scenario.hosts) {

@@ -254,6 +254,8 @@ impl Endpoint {
         }
         if header.sequence_length(0) < length {
             self.statistics.duplicate_segments_received += 1;
+            let next = self.receiver.next;
+            self.receiver.note_repetition(header.seq, (header.seq + length).min(next));
         }
         if self.state == State::TimeWait && header.flags.contains(Flags::FIN) {
             self.timers.set(Timer::TimeWait, now + self.config.time_wait);

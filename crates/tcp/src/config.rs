@@ -20,16 +20,20 @@ pub enum Congestion {
     Sack,
     /// What Linux calls `reno`, without SACK ([`Config::linux`]).
     LinuxReno,
+    /// The sender that Linux has today: CUBIC, with SACK and RACK-TLP if the peer agrees
+    /// ([`Config::linux`]).
+    Cubic,
 }
 
 impl Congestion {
     /// Every sender, in the order of history.
-    pub const ALL: [Congestion; 5] = [
+    pub const ALL: [Congestion; 6] = [
         Congestion::Tahoe,
         Congestion::Reno,
         Congestion::NewReno,
         Congestion::Sack,
         Congestion::LinuxReno,
+        Congestion::Cubic,
     ];
 
     /// Its name on the command line.
@@ -40,6 +44,7 @@ impl Congestion {
             Congestion::NewReno => "newreno",
             Congestion::Sack => "sack",
             Congestion::LinuxReno => "linux-reno",
+            Congestion::Cubic => "cubic",
         }
     }
 }
@@ -95,6 +100,9 @@ pub enum Growth {
     /// The same, but beyond ssthresh in whole segments: one whenever as much as cwnd has been
     /// acknowledged (RFC 3465, 2.1; Linux, `tcp_cong_avoid_ai`).
     Counted,
+    /// In slow start the same; beyond it CUBIC's function (RFC 9438), which then also says what a
+    /// loss leaves, whatever [`Halving`].
+    Cubic,
 }
 
 /// What a partial ACK in NewReno's recovery leaves of the inflation by duplicate ACKs.
@@ -249,6 +257,9 @@ pub struct Config {
     pub timestamps: bool,
     /// SACK (RFC 2018) offered.
     pub sack: bool,
+    /// With SACK, what arrives twice is reported (RFC 2883). Of the senders here Linux's alone
+    /// takes note.
+    pub dsack: bool,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
     /// Retransmission timeout.
@@ -298,6 +309,7 @@ impl Config {
             window_scale: None,
             timestamps: false,
             sack: matches!(congestion, Congestion::Sack),
+            dsack: false,
             delayed_ack: DelayedAck::Within(Duration::from_millis(200)),
             rto: Rto::bsd(deviations, Duration::ZERO),
             initial_window_segments: 1,
@@ -327,6 +339,7 @@ impl Config {
             window_scale: Some(7),
             timestamps: true,
             sack: true,
+            dsack: false,
             delayed_ack: DelayedAck::Within(Duration::from_millis(40)),
             rto: Rto::RFC_6298,
             initial_window_segments: 10,
@@ -356,9 +369,13 @@ impl Config {
                 ..Rto::RFC_6298
             },
             halving: Halving::Cwnd,
-            growth: Growth::Counted,
+            growth: match congestion {
+                Congestion::Cubic => Growth::Cubic,
+                _ => Growth::Counted,
+            },
             receive_window: ReceiveWindow::Tuned,
             sack: !matches!(congestion, Congestion::LinuxReno),
+            dsack: matches!(congestion, Congestion::Cubic),
             ..modern
         }
     }
@@ -377,6 +394,7 @@ impl Config {
             window_scale: None,
             timestamps: false,
             sack: matches!(congestion, Congestion::Sack),
+            dsack: false,
             delayed_ack: DelayedAck::None,
             rto: Rto {
                 model: TimerModel::Ideal { granularity: Duration::from_millis(10) },

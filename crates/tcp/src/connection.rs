@@ -266,6 +266,8 @@ impl Endpoint {
             Timer::Persist => self.on_persist_timeout(sink, now),
             Timer::DelayedAck => self.send_ack(sink, now),
             Timer::TimeWait => self.finish(sink),
+            Timer::LossProbe => self.on_loss_probe(sink, now),
+            Timer::Reordering => self.on_reordering_timeout(sink, now),
         }
     }
 

@@ -25,6 +25,9 @@ impl Endpoint {
         if self.is_linux() {
             return self.on_linux_timeout(1, sink, now);
         }
+        if self.is_linux_sack() {
+            return self.on_linux_sack_timeout(1, sink, now);
+        }
         self.controller.on_timeout(loss);
         self.sender.recovery = Recovery::None;
         self.sender.recover = self.sender.max;

@@ -8,12 +8,12 @@
 //!
 //! Not built: urgent data, ECN, data on a SYN, the Nagle algorithm, keep-alive.
 //!
-//! Map: [`config`] (parameters and presets), `connection` (what is called from outside),
-//! `arrival` (segments in), `sender`, `recovery` and `timeouts` (what is sent, and when again),
-//! `receiver` and `reassembly` (what came), `output` (packets), `rtt`, `scoreboard`, `buffer`,
-//! `timers`, [`state`], `congestion` (one file per sender), `linux` (the sender that Linux calls
-//! `reno`, a state machine of its own), `tuning` (its receiver), `frozen`, `handoff` (what a mobile
-//! host is told), [`oracle`] (replay of ns-2's traces).
+//! Map: [`config`] (parameters and presets), `connection` (what is called from outside), `arrival`
+//! (segments in), `sender`, `recovery` and `timeouts` (what is sent, and when again), `receiver`
+//! and `reassembly` (what came), `output` (packets), `rtt`, `scoreboard`, `buffer`, `timers`,
+//! [`state`], `congestion` (one file per sender), `linux` (the sender that Linux calls `reno`, and
+//! today's with SACK, state machines of their own), `tuning` (its receiver), `frozen`, `handoff`
+//! (what a mobile host is told), [`oracle`] (replay of ns-2's traces).
 
 mod arrival;
 mod buffer;

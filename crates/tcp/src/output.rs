@@ -55,7 +55,7 @@ impl Endpoint {
             let value = self.timestamp(now);
             options.set_timestamps(Timestamps { value, echo: echo.recent });
         }
-        if !self.receiver.reassembly.is_empty() {
+        if self.receiver.has_sack_blocks() {
             self.push_sack(&mut options);
         }
         self.receiver.on_ack_sent();
@@ -123,7 +123,7 @@ impl Endpoint {
     /// Payload of a full segment beside the SACK blocks that are due (RFC 6691).
     #[inline]
     pub(crate) fn segment_room(&self) -> u32 {
-        if self.receiver.reassembly.is_empty() {
+        if !self.receiver.has_sack_blocks() {
             return self.sender.mss;
         }
         let mut blocks = [SackBlock::default(); 4];

@@ -25,6 +25,9 @@ pub(crate) struct Receiver {
     pub(crate) shift: u8,
     /// SACK blocks are sent.
     pub(crate) sack: bool,
+    /// What arrived again, for the next ACK to tell, if such is told.
+    dsack: Option<SackBlock>,
+    tells_repetitions: bool,
     /// Timestamps are in use; the peer's to echo.
     pub(crate) timestamps: Option<Echo>,
     /// In-order bytes that were not read.
@@ -80,6 +83,8 @@ impl Receiver {
             edge: Seq(0),
             shift: 0,
             sack: false,
+            dsack: None,
+            tells_repetitions: config.dsack,
             timestamps: None,
             unread: Buffer::default(),
             reassembly: Reassembly::default(),
@@ -188,6 +193,7 @@ impl Receiver {
         self.last_ack_sent = self.next;
         self.ack = AckDue::No;
         self.unanswered = 0;
+        self.dsack = None;
         if let Some(tuning) = &mut self.tuning {
             tuning.on_ack_sent();
         }
@@ -197,10 +203,32 @@ impl Receiver {
         self.ack = AckDue::Now;
     }
 
-    /// Up to `room.len()` SACK blocks; returns how many.
+    /// Up to `room.len()` SACK blocks; returns how many. What arrived again comes first, once
+    /// (RFC 2883, 4).
     #[inline]
     pub(crate) fn sack_blocks(&self, room: &mut [SackBlock]) -> usize {
-        if !self.sack || self.reassembly.is_empty() { 0 } else { self.reassembly.blocks(room) }
+        if !self.sack {
+            return 0;
+        }
+        room.iter_mut().zip(self.dsack).for_each(|(first, again)| *first = again);
+        let count = usize::from(self.dsack.is_some());
+        match self.reassembly.is_empty() {
+            true => count,
+            false => count + self.reassembly.blocks(&mut room[count..]),
+        }
+    }
+
+    /// True if the next ACK has SACK blocks.
+    #[inline]
+    pub(crate) fn has_sack_blocks(&self) -> bool {
+        !self.reassembly.is_empty() || self.dsack.is_some()
+    }
+
+    /// These bytes arrived again.
+    pub(crate) fn note_repetition(&mut self, start: Seq, end: Seq) {
+        if self.sack && self.tells_repetitions && start.before(end) {
+            self.dsack = Some(SackBlock { start, end });
+        }
     }
 
     /// Most blocks beside the other options of a segment.
@@ -288,6 +316,7 @@ impl Endpoint {
             if !payload.is_empty() {
                 self.statistics.duplicate_segments_received += 1;
                 receiver.tuning.iter_mut().for_each(Tuning::on_repetition);
+                receiver.note_repetition(header.seq, end);
             }
             return;
         }
@@ -297,7 +326,12 @@ impl Endpoint {
             let pieces_max = receiver.pieces_max;
             let span = stop.max(receiver.reassembly.end().unwrap_or(stop)).since(receiver.next);
             receiver.tuning.iter_mut().for_each(|tuning| tuning.on_out_of_order(span));
-            if !receiver.reassembly.insert(start, &fresh, pieces_max) {
+            let held = receiver.tells_repetitions.then(|| receiver.reassembly.bytes());
+            let is_kept = receiver.reassembly.insert(start, &fresh, pieces_max);
+            if is_kept && held == Some(receiver.reassembly.bytes()) {
+                receiver.note_repetition(start, stop);
+            }
+            if !is_kept {
                 let value = pieces_max as u64;
                 self.report(sink, || EventKind::Limit { name: "tcp pieces out of order", value });
             }

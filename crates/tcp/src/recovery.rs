@@ -33,6 +33,9 @@ impl Endpoint {
         if self.is_linux() {
             return self.on_linux_ack(header, true, sink, now);
         }
+        if self.is_linux_sack() {
+            return self.on_linux_sack_ack(header, (self.sender.una, true), sink, now);
+        }
         let news = self.note_sack(header);
         if self.uses_scoreboard() && news == 0 {
             return;

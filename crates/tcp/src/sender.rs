@@ -161,7 +161,11 @@ impl Endpoint {
             Ack::Duplicate => self.on_dupack(header, sink, now),
             Ack::Update => {
                 self.sender.update_window(header);
-                self.note_sack(header);
+                if self.is_linux_sack() {
+                    self.on_linux_sack_ack(header, (self.sender.una, false), sink, now);
+                } else {
+                    self.note_sack(header);
+                }
             }
             Ack::Old => {}
             Ack::Impossible => {
@@ -193,6 +197,7 @@ impl Endpoint {
     #[inline]
     fn on_new_ack(&mut self, header: &Header, sink: &mut impl Sink, now: Instant) {
         let sender = &mut self.sender;
+        let before = sender.una;
         let acked = header.ack.since(sender.una);
         sender.una = header.ack;
         sender.next = sender.next.max(header.ack);
@@ -205,6 +210,9 @@ impl Endpoint {
             sender.fin = Fin::Acknowledged;
         }
         self.statistics.bytes_acknowledged += bytes;
+        if self.is_linux_sack() {
+            return self.on_linux_sack_ack(header, (before, false), sink, now);
+        }
         if self.is_linux() {
             self.on_linux_ack(header, false, sink, now);
         } else {
@@ -276,6 +284,9 @@ impl Endpoint {
             Recovery::None | Recovery::Fast if self.is_linux() => {
                 self.transmit_linux(sink, now);
             }
+            Recovery::None | Recovery::Fast if self.is_linux_sack() => {
+                self.transmit_linux_sack(sink, now);
+            }
             Recovery::None | Recovery::Fast => {
                 while self.send_next(self.cwnd_left(), sink, now) > 0 {}
             }
@@ -326,6 +337,7 @@ impl Endpoint {
             // for an ACK or the persist timer (RFC 9293, 3.8.6.2.1).
             let is_worth = match &self.controller {
                 AnyController::Linux(linux) => linux.may_send_runt(sender.una),
+                AnyController::LinuxSack(linux) => linux.may_send_runt(sender.una),
                 _ => by_peer >= sender.window_max / 2,
             };
             if !is_worth {
@@ -343,8 +355,12 @@ impl Endpoint {
     /// So many units were sent from `next` on.
     #[inline]
     pub(crate) fn advance(&mut self, units: u32, now: Instant) {
+        let start = self.sender.next;
         self.sender.advance(units);
         let end = self.sender.max;
+        if self.is_linux_sack() {
+            return self.on_linux_sack_sent((start, end), now);
+        }
         if let Some(linux) = self.linux() {
             linux.on_sent(end, units, now);
         }
@@ -395,7 +411,8 @@ impl Endpoint {
     #[inline]
     pub(crate) fn arm(&mut self, now: Instant) {
         if self.sender.next != self.sender.una {
-            if !self.timers.is_armed(Timer::Retransmission) {
+            let timers = [Timer::Retransmission, Timer::LossProbe, Timer::Reordering];
+            if !timers.into_iter().any(|timer| self.timers.is_armed(timer)) {
                 self.timers.set(Timer::Retransmission, self.rtt.deadline(now));
             }
             self.timers.stop(Timer::Persist);

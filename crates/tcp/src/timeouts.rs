@@ -38,6 +38,9 @@ impl Endpoint {
         if self.is_linux() {
             return self.on_linux_timeout(attempt, sink, now);
         }
+        if self.is_linux_sack() {
+            return self.on_linux_sack_timeout(attempt, sink, now);
+        }
         let loss = self.loss(attempt);
         self.controller.on_timeout(loss);
         let sender = &mut self.sender;

@@ -13,11 +13,21 @@ pub(crate) enum Timer {
     DelayedAck = 2,
     /// TIME-WAIT is over (RFC 9293, 3.4.2).
     TimeWait = 3,
+    /// A flight whose tail was not answered is probed (RFC 8985, 7.2).
+    LossProbe = 4,
+    /// What others have overtaken is taken for lost (RFC 8985, 6.2, step 5).
+    Reordering = 5,
 }
 
 impl Timer {
-    const ALL: [Timer; 4] =
-        [Timer::Retransmission, Timer::Persist, Timer::DelayedAck, Timer::TimeWait];
+    const ALL: [Timer; 6] = [
+        Timer::Retransmission,
+        Timer::Persist,
+        Timer::DelayedAck,
+        Timer::TimeWait,
+        Timer::LossProbe,
+        Timer::Reordering,
+    ];
 
     /// The name in deadlines.
     #[inline]
@@ -27,6 +37,8 @@ impl Timer {
             Timer::Persist => "tcp persist",
             Timer::DelayedAck => "tcp delayed ack",
             Timer::TimeWait => "tcp time-wait",
+            Timer::LossProbe => "tcp loss probe",
+            Timer::Reordering => "tcp reordering window",
         }
     }
 }

@@ -79,7 +79,7 @@ named! {
         Sack = "sack",
         /// TCP Vegas.
         Vegas = "vegas",
-        /// RFC 9438.
+        /// RFC 9438, as Linux has it.
         Cubic = "cubic",
         /// The sender Linux has today.
         Linux = "linux",
@@ -146,6 +146,7 @@ impl Sender {
             Sender::Reno => Some(tcp::Congestion::Reno),
             Sender::NewReno => Some(tcp::Congestion::NewReno),
             Sender::Sack => Some(tcp::Congestion::Sack),
+            Sender::Cubic | Sender::Linux => Some(tcp::Congestion::Cubic),
             _ => None,
         }
     }

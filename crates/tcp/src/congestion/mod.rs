@@ -4,6 +4,7 @@
 //! loss is repaired follows from the sender too ([`Repair`]), but repairing is the endpoint's work,
 //! so that these files hold only what makes Tahoe Tahoe and Reno Reno.
 
+mod cubic;
 mod newreno;
 mod reno;
 mod sack;
@@ -14,6 +15,7 @@ pub(crate) use windows::Windows;
 
 use crate::config::{Config, Congestion};
 use crate::linux::Linux;
+use crate::linux::sack::LinuxSack;
 use newreno::NewReno;
 use reno::Reno;
 use sack::Sack;
@@ -26,6 +28,11 @@ pub(crate) const DUPACK_THRESHOLD: u32 = 3;
 pub(crate) trait Controller {
     /// How this sender repairs what duplicate ACKs show.
     const REPAIR: Repair;
+
+    /// [`Controller::REPAIR`], of a value.
+    fn repair(&self) -> Repair {
+        Self::REPAIR
+    }
 
     /// Its windows.
     fn windows(&self) -> &Windows;
@@ -108,6 +115,8 @@ pub(crate) enum AnyController {
     NewReno(NewReno),
     Sack(Sack),
     Linux(Linux),
+    /// It is large.
+    LinuxSack(Box<LinuxSack>),
 }
 
 /// The same call on whichever controller it is.
@@ -119,6 +128,7 @@ macro_rules! each {
             AnyController::NewReno($controller) => $call,
             AnyController::Sack($controller) => $call,
             AnyController::Linux($controller) => $call,
+            AnyController::LinuxSack($controller) => $call,
         }
     };
 }
@@ -131,7 +141,12 @@ impl AnyController {
             (Congestion::Tahoe, _) => AnyController::Tahoe(Tahoe::new(windows)),
             (Congestion::Sack, SackUse::Agreed) => AnyController::Sack(Sack::new(windows)),
             (Congestion::NewReno, _) => AnyController::NewReno(NewReno::new(config, windows)),
-            (Congestion::LinuxReno, _) => AnyController::Linux(Linux::new(config, mss)),
+            (Congestion::Cubic, SackUse::Agreed) => {
+                AnyController::LinuxSack(Box::new(LinuxSack::new(config, mss)))
+            }
+            (Congestion::LinuxReno | Congestion::Cubic, _) => {
+                AnyController::Linux(Linux::new(config, mss))
+            }
             (Congestion::Reno | Congestion::Sack, _) => AnyController::Reno(Reno::new(windows)),
         }
     }
@@ -144,10 +159,7 @@ impl AnyController {
     }
 
     pub(crate) fn repair(&self) -> Repair {
-        fn of<C: Controller>(_: &C) -> Repair {
-            C::REPAIR
-        }
-        each!(self, controller => of(controller))
+        each!(self, controller => controller.repair())
     }
 
     #[inline]

@@ -3,7 +3,10 @@
 //! cwnd carries 16 fractional bits, so that opening it by 1/cwnd of a segment per ACK adds up.
 
 use super::Loss;
+use super::cubic::{Cubic, Sample};
 use crate::config::{Config, Growth, Halving};
+use sansio::{Duration, Instant};
+use wire::tcp::Seq;
 
 /// cwnd and ssthresh of one sender.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +23,8 @@ pub(crate) struct Windows {
     growth: Growth,
     /// Bytes acknowledged toward the next segment of cwnd ([`Growth::Counted`]).
     counted: u32,
+    /// What opens cwnd beyond ssthresh and says what a loss leaves ([`Growth::Cubic`]).
+    cubic: Option<Box<Cubic>>,
 }
 
 const FRACTION_BITS: u32 = 16;
@@ -40,6 +45,7 @@ impl Windows {
             halving: config.halving,
             growth: config.growth,
             counted: 0,
+            cubic: (config.growth == Growth::Cubic).then(Box::default),
         }
     }
 
@@ -77,7 +83,7 @@ impl Windows {
                     self.cwnd += self.avoidance(bytes - slow_start);
                 }
             }
-            Growth::Counted => self.count(bytes),
+            Growth::Counted | Growth::Cubic => self.count(bytes),
         }
         self.cwnd = self.cwnd.min(u64::from(CWND_MAX) << FRACTION_BITS);
     }
@@ -87,6 +93,13 @@ impl Windows {
         let slow_start = bytes.min(self.ssthresh.saturating_sub(self.cwnd()));
         self.cwnd += u64::from(slow_start) << FRACTION_BITS;
         if slow_start == bytes {
+            return;
+        }
+        if let Some(cubic) = &mut self.cubic {
+            let cwnd = (self.cwnd >> FRACTION_BITS) as u32 / self.mss;
+            let acked = (bytes - slow_start) / self.mss;
+            let grown = if acked > 0 { cubic.grow(cwnd, acked) } else { 0 };
+            self.cwnd += (u64::from(grown) * u64::from(self.mss)) << FRACTION_BITS;
             return;
         }
         // Left from a larger cwnd, it counts for one segment at most.
@@ -109,8 +122,32 @@ impl Windows {
         ((mss * bytes) << (FRACTION_BITS + 8)) / (self.cwnd >> 8)
     }
 
-    /// Sets ssthresh to half of what the configuration says.
+    /// An ACK came, with or without a round trip from `una` to `next` that it measured. CUBIC
+    /// alone wants to know.
+    pub(crate) fn on_ack(
+        &mut self,
+        (una, next): (Seq, Seq),
+        round_trip: Option<Duration>,
+        now: Instant,
+    ) {
+        let (bytes, ssthresh) = (self.cwnd(), self.ssthresh);
+        let cwnd = bytes / self.mss;
+        let Some(cubic) = &mut self.cubic else { return };
+        cubic.set_now(now);
+        let is_slow_start = bytes < ssthresh;
+        let sample = |delay| Sample { delay, una, next, cwnd, is_slow_start };
+        if round_trip.is_some_and(|delay| cubic.on_sample(sample(delay))) {
+            self.ssthresh = bytes;
+        }
+    }
+
+    /// Sets ssthresh to half of what the configuration says, or to what CUBIC says.
     pub(crate) fn halve(&mut self, loss: Loss) {
+        let cwnd = self.cwnd() / self.mss;
+        if let Some(cubic) = &mut self.cubic {
+            self.ssthresh = (cubic.reduce(cwnd) * self.mss).max(self.ssthresh_min);
+            return;
+        }
         let half = match self.halving {
             Halving::Window => {
                 let segments = self.cwnd().min(loss.send_window) / 2 / self.mss;
@@ -142,6 +179,7 @@ impl Windows {
 
     /// Sets cwnd to one segment: slow start.
     pub(crate) fn collapse(&mut self) {
+        self.cubic.iter_mut().for_each(|cubic| cubic.reset());
         self.set_cwnd(self.mss);
     }
 

@@ -18,10 +18,13 @@
 //! What is decided is here, on plain values; what is sent is in `transmit`. Not modelled: pacing,
 //! ECN, the halving of cwnd during idleness, the kernel's 4 ms clock.
 
+mod clock;
 pub(crate) mod prr;
 mod queue;
+pub(crate) mod sack;
 mod transmit;
 pub(crate) mod undo;
+mod usage;
 
 use crate::config::Config;
 use crate::congestion::{Controller, DUPACK_THRESHOLD, Loss, Repair, Windows};

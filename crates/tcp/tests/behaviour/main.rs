@@ -3,6 +3,7 @@
 mod drill;
 mod handshake;
 mod linux;
+mod linux_sack;
 mod ns2;
 mod pair;
 mod properties;
