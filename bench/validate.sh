@@ -3,8 +3,9 @@
 # Mbit/s, round trip 5 to 300 ms, losses up to 5 %, single or in bursts, outages of 0.1 to 3 s.
 # Prints both worlds' goodput for each scheme, then the median and the 95th percentile of the
 # error, and how often the better scheme was predicted. Wanted: 10 %, 25 %, 9 of 10. Needs root (or
-# user namespaces), jq, and an otherwise idle machine; about half a minute per scenario. Outages are
-# judged by a transfer of six seconds' worth: a hole open when a run is cut off says nothing.
+# user namespaces), jq, and an otherwise idle machine; about half a minute per scenario. A run is a
+# transfer of six seconds' worth by the rule of Mathis et al. (1997), not a span of time: a hole
+# that is open when a run is cut off says nothing.
 # `bench/validate.sh LASTHOP [SCENARIOS [SEED [LANES]]]`
 set -euo pipefail
 lasthop=${1:?usage: bench/validate.sh PATH-OF-LASTHOP [SCENARIOS [SEED [LANES]]]}
@@ -34,11 +35,13 @@ draw() {
         if (kind == 2) channel = sprintf("--loss burst:mean=%.2f%%,length=4", share)
         if (kind == 3)
           channel = sprintf("--loss none --outage at=2s,length=%dms", between(100, 3000))
-        amount = sprintf("--size %dkB", rate * 6 / 8)
-        if (kind != 3) { channel = channel " --outage none"; amount = "--duration 8s" }
+        if (kind != 3) channel = channel " --outage none"
+        losses = kind == 1 ? share / 100 : kind == 2 ? share / 400 : 1e-9
+        expected = 1.22 * 1448 * 8 / trip / sqrt(losses)
+        if (expected > rate) expected = rate
         printf "--rate %dkbit/s --delay %dus --wired-rate 1Gbit/s --wired-delay %dus", \
           rate, trip * 250, trip * 250
-        printf " --queue %dp %s %s\n", queue, channel, amount
+        printf " --queue %dp %s --size %dkB\n", queue, channel, expected * 6 / 8 + 50
       }
     }'
 }
