@@ -4,8 +4,8 @@
 # Prints both worlds' goodput for each scheme, then the median and the 95th percentile of the
 # error, and how often the better scheme was predicted. Wanted: 10 %, 25 %, 9 of 10. Needs root (or
 # user namespaces), jq, and an otherwise idle machine; about half a minute per scenario. A run is a
-# transfer of six seconds' worth by the rule of Mathis et al. (1997), not a span of time: a hole that
-# is open when a run is cut off says nothing.
+# transfer of six seconds' worth by the rule of Mathis et al. (1997), not a span of time: a hole
+# that is open when a run is cut off says nothing.
 # `bench/validate.sh LASTHOP [SCENARIOS [SEED [LANES]]]`
 set -euo pipefail
 lasthop=${1:?usage: bench/validate.sh PATH-OF-LASTHOP [SCENARIOS [SEED [LANES]]]}
