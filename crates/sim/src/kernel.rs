@@ -32,6 +32,8 @@ struct World<O> {
     queue: EventQueue,
     observer: O,
     next_id: PacketId,
+    /// What the machine at hand gave to its radio's device ([`Outbox::told`]).
+    handed: Vec<PacketRef>,
     /// Bytes still to be delivered, per stream; and how many streams still miss some.
     missing: Vec<u64>,
     unfinished: usize,
@@ -57,6 +59,7 @@ impl<O: Observer> Kernel<O> {
             queue: EventQueue::new(),
             observer,
             next_id: PacketId::FIRST,
+            handed: Vec::new(),
             unfinished: missing.iter().filter(|bytes| **bytes > 0).count(),
             missing,
             events: 0,
@@ -93,7 +96,7 @@ impl<O: Observer> Kernel<O> {
             let node = NodeId(index as u32);
             if let Machine::Host(host) = &mut self.machines[index] {
                 host.start(
-                    &mut Outbox { world: &mut self.world, node, now: Instant::ZERO, handed: None },
+                    &mut Outbox { world: &mut self.world, node, now: Instant::ZERO, told: false },
                     Instant::ZERO,
                 );
                 self.rearm(node);
@@ -171,8 +174,7 @@ impl<O: Observer> Kernel<O> {
                 self.rearm(from.0);
             }
             Happened::Verdict(packet, acknowledged) => {
-                let verdict = Input::Verdict { side: from.1, packet: packet.id, acknowledged };
-                self.handle(from.0, verdict, now);
+                self.on_verdict(from, (packet.id, acknowledged), now);
             }
             Happened::Lost(packet, loss) => {
                 let what = What::Lost { side: from.1, packet: &packet, cause: loss.name() };
@@ -180,6 +182,16 @@ impl<O: Observer> Kernel<O> {
             }
             _ => {}
         }
+    }
+
+    #[cold]
+    fn on_verdict(
+        &mut self,
+        (node, side): (NodeId, Side),
+        (packet, acknowledged): (PacketId, bool),
+        now: Instant,
+    ) {
+        self.handle(node, Input::Verdict { side, packet, acknowledged }, now);
     }
 
     /// Tells a base station what departed onto its radio by now. It learns of it before anything
@@ -196,7 +208,7 @@ impl<O: Observer> Kernel<O> {
     #[inline]
     fn tell_departure(&mut self, (node, side): (NodeId, Side), packet: PacketRef, at: Instant) {
         self.world.record(node, at, What::Departed { side, packet: &packet });
-        let mut outbox = Outbox { world: &mut self.world, node, now: at, handed: None };
+        let mut outbox = Outbox { world: &mut self.world, node, now: at, told: false };
         if let Machine::Base(base) = &mut self.machines[node.0 as usize] {
             base.scheme.handle(Input::Departure { side, packet }, &mut outbox, at);
         }
@@ -260,13 +272,15 @@ impl<O: Observer> Kernel<O> {
         if departures == Some(Departures::Air) {
             self.tell_departures(node, now);
         }
-        let handed = (departures == Some(Departures::Device)).then(Vec::new);
-        let mut outbox = Outbox { world: &mut self.world, node, now, handed };
+        let told = departures == Some(Departures::Device);
+        let mut outbox = Outbox { world: &mut self.world, node, now, told };
         match &mut self.machines[node.0 as usize] {
             Machine::Host(host) => host.handle(input, &mut outbox, now),
             Machine::Base(base) => {
                 base.scheme.handle(input, &mut outbox, now);
-                tell_handed(&mut base.scheme, &mut outbox, now);
+                if told {
+                    tell_handed(&mut base.scheme, &mut outbox, now);
+                }
                 if O::ON {
                     let scheme = &base.scheme;
                     let (bytes, limit) = (scheme.held_bytes(), scheme.held_bytes_max());
@@ -368,21 +382,20 @@ struct Outbox<'a, O> {
     world: &'a mut World<O>,
     node: NodeId,
     now: Instant,
-    /// What it gave to its radio's device, if it is told of that as a departure.
-    handed: Option<Vec<PacketRef>>,
+    /// It is told of what it gives to its radio's device as if that departed.
+    told: bool,
 }
 
 /// Tells a scheme what its device has taken; the device does not say what it then drops. Like the
 /// daemon, only once all outputs are under way.
-#[inline]
+#[cold]
 fn tell_handed<O: Observer>(scheme: &mut Scheme, outbox: &mut Outbox<'_, O>, now: Instant) {
-    while let Some(packets) = outbox.handed.as_mut().map(core::mem::take)
-        && !packets.is_empty()
-    {
-        for packet in packets {
-            scheme.handle(Input::Departure { side: Side::RADIO, packet }, outbox, now);
-        }
+    let mut index = 0;
+    while let Some(packet) = outbox.world.handed.get(index).cloned() {
+        scheme.handle(Input::Departure { side: Side::RADIO, packet }, outbox, now);
+        index += 1;
     }
+    outbox.world.handed.clear();
 }
 
 impl<O: Observer> Sink for Outbox<'_, O> {
@@ -399,8 +412,8 @@ impl<O: Observer> Sink for Outbox<'_, O> {
     fn send(&mut self, side: Side, priority: Priority, packet: PacketRef) {
         let wire = Network::wire_from(self.node, side);
         self.world.record(self.node, self.now, What::Sent { side, priority, packet: &packet });
-        if let Some(handed) = self.handed.as_mut().filter(|_| side == Side::RADIO) {
-            handed.push(packet.clone());
+        if self.told && side == Side::RADIO {
+            self.world.handed.push(packet.clone());
         }
         let bytes = packet.bytes();
         self.world.network.settle(wire, self.now);

@@ -116,10 +116,15 @@ impl Network {
     #[inline]
     pub(crate) fn settle(&mut self, wire: usize, now: Instant) {
         if self.half_duplex {
-            let first = wire - wire % TRIPLE_WIRES as usize;
-            if let [_, down, up, _] = &mut self.wires[first..first + TRIPLE_WIRES as usize] {
-                half_duplex::settle(down, up, now);
-            }
+            self.settle_air(wire, now);
+        }
+    }
+
+    #[cold]
+    fn settle_air(&mut self, wire: usize, now: Instant) {
+        let first = wire - wire % TRIPLE_WIRES as usize;
+        if let [_, down, up, _] = &mut self.wires[first..first + TRIPLE_WIRES as usize] {
+            half_duplex::settle(down, up, now);
         }
     }
 
