@@ -5,6 +5,15 @@ use crate::modern::{window, with_bounds};
 use sansio::{Duration, Notice, Priority, Side};
 use schemes::snoop::config::Bounds;
 
+/// The wired round trip is long, and four segments have been under way for half a second.
+fn silent_on_a_long_path() -> Drill {
+    let mut drill = Drill::modern();
+    drill.timestamp = Some(1);
+    drill.segments(0, 1).after_millis(10).ack(1000).after_millis(50);
+    drill.segments(1, 4).after_millis(500).quietly();
+    drill
+}
+
 #[test]
 fn restart_silence_is_answered_by_probes_of_one_byte() {
     let mut drill = window();
@@ -72,10 +81,7 @@ fn restart_the_agent_ramps_up_if_the_sender_stays_silent() {
 
 #[test]
 fn restart_a_long_wired_path_gets_the_whole_window_at_once() {
-    let mut drill = Drill::modern();
-    drill.timestamp = Some(1);
-    drill.segments(0, 1).after_millis(10).ack(1000).after_millis(50);
-    drill.segments(1, 4).after_millis(500).quietly();
+    let mut drill = silent_on_a_long_path();
     drill.ack(1001).expect(&[
         "wired ack 1001",
         "radio high 1001..2000 local",
@@ -87,10 +93,7 @@ fn restart_a_long_wired_path_gets_the_whole_window_at_once() {
 
 #[test]
 fn restart_a_pause_without_loss_is_no_reason_to_send_the_window_again() {
-    let mut drill = Drill::modern();
-    drill.timestamp = Some(1);
-    drill.segments(0, 1).after_millis(10).ack(1000).after_millis(50);
-    drill.segments(1, 4).after_millis(500).quietly();
+    let mut drill = silent_on_a_long_path();
     // A late ACK of a whole segment: one segment at most is sent in vain.
     drill.ack(2000).expect(&["wired ack 2000", "radio high 2000..3000 local"]);
 }

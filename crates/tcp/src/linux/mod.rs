@@ -67,6 +67,19 @@ enum State {
     Loss,
 }
 
+impl State {
+    /// True if a timeout finds the window reduced already: it is reduced once, however often the
+    /// timer fires on it. `is_open`: not all is acknowledged that was sent when the state was
+    /// entered; `is_again`: the timer fired on the same segment before.
+    fn has_reduced(self, is_open: bool, is_again: bool) -> bool {
+        match self {
+            State::Open | State::Disorder => false,
+            State::Recovery => is_open,
+            State::Loss => is_open && is_again,
+        }
+    }
+}
+
 /// Whether cwnd is what limits the sender (`tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Use {
@@ -422,13 +435,7 @@ impl Linux {
         let is_new = self.state < State::Recovery;
         self.arrived = 0;
         self.queue.mark_all_lost();
-        // A window is reduced once, however often the timer fires on it.
-        let is_reduced = match self.state {
-            State::Open | State::Disorder => false,
-            State::Recovery => self.high.after(una),
-            State::Loss => self.high.after(una) && is_again,
-        };
-        if !is_reduced {
+        if !self.state.has_reduced(self.high.after(una), is_again) {
             self.remember();
             self.windows.halve(loss);
         }

@@ -455,13 +455,7 @@ impl LinuxSack {
             let is_late = rack.time_left(segment, Duration::ZERO, now).is_zero();
             if core::mem::take(&mut is_first) || is_late { Verdict::Lost } else { Verdict::Waits }
         });
-        // A window is reduced once, however often the timer fires on it.
-        let is_reduced = match self.state {
-            State::Open | State::Disorder => false,
-            State::Recovery => self.high.after(una),
-            State::Loss => self.high.after(una) && is_again,
-        };
-        if !is_reduced {
+        if !self.state.has_reduced(self.high.after(una), is_again) {
             self.remember();
             self.windows.halve(loss);
         }
