@@ -1,5 +1,5 @@
 # The binary does the work; this file only names it. `make help` lists the targets.
-LASTHOP = target/release/lasthop
+LASTHOP = $(or $(CARGO_TARGET_DIR),target)/release/lasthop
 
 .PHONY: help demo test bench measure lab build clean
 help:        ## list the targets

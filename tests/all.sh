@@ -26,5 +26,6 @@ step cargo test --locked --workspace
 step cargo check --locked --manifest-path fuzz/Cargo.toml
 step env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace
 step cargo build --release --locked -p lasthop-cli
-step target/release/lasthop compare scenarios/flicker.toml --seeds 4 --quiet --out target/demo
-step bash web/check.sh target/demo/report.html
+target=${CARGO_TARGET_DIR:-target}
+step "$target/release/lasthop" compare scenarios/flicker.toml --seeds 4 --quiet --out "$target/demo"
+step bash web/check.sh "$target/demo/report.html"
