@@ -1,7 +1,7 @@
 //! The command line as clap reads it. Quantities stay text here; `options` parses them all in one
 //! place, with the same messages as for scenario files.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -14,6 +14,20 @@ pub(crate) struct Arguments {
     /// No progress on stderr
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+}
+
+/// The command line. The value of an option may begin with `-`, so that `--delay -3ms` is answered
+/// by what was expected of a delay.
+pub(crate) fn command() -> clap::Command {
+    with_any_values(Arguments::command())
+}
+
+fn with_any_values(command: clap::Command) -> clap::Command {
+    let any = |arg: clap::Arg| {
+        let is_option = arg.get_long().is_some() && arg.get_action().takes_values();
+        if is_option { arg.allow_hyphen_values(true) } else { arg }
+    };
+    command.mut_args(any).mut_subcommands(with_any_values)
 }
 
 #[derive(Debug, Subcommand)]
@@ -234,17 +248,27 @@ pub(crate) struct LinkArgs {
     pub(crate) seed: Option<u64>,
 }
 
+/// More threads than any machine we know has cores.
+const JOBS_MAX: i64 = 1024;
+
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
     /// Threads (default: all cores)
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub(crate) jobs: usize,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=JOBS_MAX))]
+    pub(crate) jobs: Option<u16>,
     /// One JSON document on stdout instead of the table
     #[arg(long)]
     pub(crate) json: bool,
     /// Where report.html, summary.json and one folder per run go
     #[arg(long, value_name = "DIR", default_value = "lasthop-out")]
     pub(crate) out: PathBuf,
+}
+
+impl OutputArgs {
+    /// How many threads; 0: one for each core.
+    pub(crate) fn jobs(&self) -> usize {
+        self.jobs.map_or(0, usize::from)
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -57,7 +57,7 @@ fn measure(
     let stop = Stop::default();
     let bar = bar(cases.len() as u64 * u64::from(scenario.seeds), quiet);
     let comparison = interrupt.while_running(&stop, || {
-        study::compare(&scenario, &cases, output.jobs, (&stop, || bar.inc(1)))
+        study::compare(&scenario, &cases, output.jobs(), (&stop, || bar.inc(1)))
     });
     bar.finish_and_clear();
     let comparison = comparison.map_err(Error::usage)?;

@@ -19,12 +19,13 @@ mod rundir;
 mod table;
 
 use args::{Arguments, Bench, Command, Daemon, Oracle, Scenario};
-use clap::Parser;
+use clap::FromArgMatches;
 use error::Error;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let matches = args::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

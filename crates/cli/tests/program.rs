@@ -194,6 +194,24 @@ fn bad_options_and_files_exit_with_2() {
 }
 
 #[test]
+fn absurd_values_of_options_are_answered_by_what_was_expected() {
+    let cases: [([&str; 2], &[&str]); 4] = [
+        (["--delay", "-3ms"], &["--delay", "`-3ms`", "as in 300ms"]),
+        (["--queue", "--json"], &["--queue", "`--json`", "as in 100p"]),
+        (["--jobs", "100000"], &["--jobs", "100000", "1..=1024"]),
+        (["--jobs", "0"], &["--jobs", "1..=1024"]),
+    ];
+    for (option, expected) in cases {
+        let output = compare(&option);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{option:?}: {message}");
+        for part in expected {
+            assert!(message.contains(part), "{option:?}: {part} in {message}");
+        }
+    }
+}
+
+#[test]
 fn the_oracle_says_where_traces_part_and_exits_with_1() {
     let trace =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../tcp/tests/data/ns2-tcp-variants/onedrop_reno.csv");

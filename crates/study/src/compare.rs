@@ -63,10 +63,11 @@ pub fn compare(
     let plans: Vec<Plan> =
         cases.iter().map(|case| Plan::new(scenario, case)).collect::<Result<_, _>>()?;
     let seeds: Vec<u64> = (0..u64::from(scenario.seeds)).map(|n| scenario.seed + n).collect();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let pool = pool.map_err(|error| CompareError::Threads { jobs, reason: error.to_string() })?;
     let runs: Vec<(usize, u64)> =
         (0..plans.len()).flat_map(|plan| seeds.iter().map(move |seed| (plan, *seed))).collect();
+    let jobs = jobs.min(runs.len());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    let pool = pool.map_err(|error| CompareError::Threads { jobs, reason: error.to_string() })?;
     let samples: Vec<Option<Sample>> = pool.install(|| {
         let one = |&(plan, seed): &(usize, u64)| {
             if stop.is_asked() {

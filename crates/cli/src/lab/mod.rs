@@ -55,7 +55,7 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
         trace: if args.trace { rundir::Trace::Text } else { rundir::Trace::None },
         bar: &bar,
     };
-    let measured = work.measure(args.output.jobs);
+    let measured = work.measure(args.output.jobs());
     bar.finish_and_clear();
     let measured = measured?;
     let comparison = with_predictions(&scenario, &cases, measured.rows, measured.complete, args)?;
@@ -93,7 +93,7 @@ fn with_predictions(
     // The daemon does not see the radio's queue.
     let scenario = Scenario { departures: Departures::Device, ..scenario.clone() };
     let predicted =
-        study::compare(&scenario, &modelled, args.output.jobs, (&Stop::default(), || ()));
+        study::compare(&scenario, &modelled, args.output.jobs(), (&Stop::default(), || ()));
     let mut predicted = predicted.map_err(Error::usage)?.rows.into_iter();
     let mut rows = Vec::new();
     for (case, row) in cases.iter().zip(measured) {
