@@ -114,10 +114,10 @@ pub struct Hop<T> {
 
     served: Served,
     pipe: Pipe<T>,
-
-    queue: Queue<T>,
     /// Departures if they are reported, and verdicts; in the order of time.
     notes: VecDeque<(Instant, Note, T)>,
+
+    queue: Queue<T>,
     channels: Channels,
     outages: Option<Box<Away>>,
     opportunities: Option<Box<Opportunities>>,
