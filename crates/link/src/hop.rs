@@ -90,9 +90,10 @@ pub enum What<T> {
 /// One direction of one link, carrying packets of type `T`.
 ///
 /// With many hops in a simulation each event finds its hop out of the processor's cache. Therefore
-/// what every packet needs comes first and in two cache lines; `repr(C)` keeps the order.
+/// what every packet needs comes first and, with a word of its driver before it, fills two cache
+/// lines; `repr(C)` keeps the order.
 #[derive(Clone, Debug)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct Hop<T> {
     /// When the air is free for the next packet. Later than the last call's `now` whenever a
     /// packet waits.
@@ -111,19 +112,19 @@ pub struct Hop<T> {
     /// There is a link layer that repeats.
     repeats: bool,
 
-    pipe: Pipe<T>,
     served: Served,
-
-    queue: Queue<T>,
+    pipe: Pipe<T>,
     /// Departures if they are reported, and verdicts; in the order of time.
     notes: VecDeque<(Instant, Note, T)>,
+
+    queue: Queue<T>,
     channels: Channels,
     outages: Option<Box<Away>>,
     opportunities: Option<Box<Opportunities>>,
     frame_arq: Option<frame_arq::FrameArq>,
     shared: half_duplex::Shared,
     /// The other counters; see [`Hop::statistics`].
-    rare: Statistics,
+    rare: Rare,
 }
 
 /// What a sender is told beside arrivals and losses.
@@ -141,6 +142,16 @@ struct Served {
     air_bytes: u64,
     busy: Duration,
     delivered_bytes: u64,
+}
+
+/// What few packets count.
+#[derive(Clone, Debug, Default)]
+struct Rare {
+    dropped_full: u64,
+    queue_bytes_max: u64,
+    queue_packets_max: u32,
+    /// None was lost yet.
+    lost: Option<Box<[u64; Loss::ALL.len()]>>,
 }
 
 /// When the link is away, and what becomes of packets then.
@@ -230,7 +241,7 @@ impl<T: Clone> Hop<T> {
             opportunities,
             frame_arq,
             shared: half_duplex::Shared::default(),
-            rare: Statistics::default(),
+            rare: Rare::default(),
         }
     }
 
@@ -323,7 +334,7 @@ impl<T: Clone> Hop<T> {
                 What::Arrived(item)
             }
             Some(loss) => {
-                self.rare.count_lost(loss);
+                self.rare.lost.get_or_insert_default()[loss as usize] += 1;
                 What::Lost(item, loss)
             }
         };
@@ -354,13 +365,21 @@ impl<T: Clone> Hop<T> {
 
     /// The counters, as of the last call.
     pub fn statistics(&self) -> Statistics {
-        let mut all = self.rare.clone();
         let Served { departed, air_bytes, busy, delivered_bytes } = self.served;
-        (all.departed, all.air_bytes, all.busy) = (departed, air_bytes, busy);
-        all.enqueued = departed + u64::from(self.waiting);
-        all.delivered = departed - self.pipe.len() as u64 - all.lost_total();
-        all.delivered_bytes = delivered_bytes;
-        all
+        let lost = self.rare.lost.as_deref().copied().unwrap_or_default();
+        let under_way = self.pipe.len() as u64;
+        Statistics {
+            enqueued: departed + u64::from(self.waiting),
+            dropped_full: self.rare.dropped_full,
+            departed,
+            air_bytes,
+            busy,
+            delivered: departed - under_way - lost.iter().sum::<u64>(),
+            delivered_bytes,
+            queue_packets_max: self.rare.queue_packets_max,
+            queue_bytes_max: self.rare.queue_bytes_max,
+            lost,
+        }
     }
 
     /// Sends what was to be sent by `now`, this instant included.

@@ -15,38 +15,56 @@ pub(crate) struct UnderWay<T> {
 }
 
 /// Packets under way in the order of their arrival; equal times in the order of sending.
+///
+/// Most hops have one at a time, which is kept in place: the others are an allocation away.
 #[derive(Clone, Debug)]
-pub(crate) struct Pipe<T>(VecDeque<UnderWay<T>>);
+#[repr(C)]
+pub(crate) struct Pipe<T> {
+    /// The next packet.
+    first: Option<UnderWay<T>>,
+    /// How many follow it, beside their queue so that nobody looks there in vain.
+    others: usize,
+    rest: VecDeque<UnderWay<T>>,
+}
 
 impl<T> Pipe<T> {
     pub(crate) fn new() -> Self {
-        Pipe(VecDeque::new())
+        Pipe { first: None, others: 0, rest: VecDeque::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        usize::from(self.first.is_some()) + self.others
     }
 
     /// When the next packet arrives.
     #[inline]
     pub(crate) fn next_at(&self) -> Option<Instant> {
-        self.0.front().map(|head| head.at)
+        self.first.as_ref().map(|first| first.at)
     }
 
     /// Puts a packet on its way. Only a channel that reorders makes one overtake others, and then
     /// it passes the few that are being repeated.
     #[inline]
     pub(crate) fn push(&mut self, packet: UnderWay<T>) {
-        match self.0.back() {
+        let Some(first) = &mut self.first else {
+            self.first = Some(packet);
+            return;
+        };
+        self.others += 1;
+        if packet.at < first.at {
+            self.rest.push_front(core::mem::replace(first, packet));
+            return;
+        }
+        match self.rest.back() {
             Some(last) if last.at > packet.at => self.overtake(packet),
-            _ => self.0.push_back(packet),
+            _ => self.rest.push_back(packet),
         }
     }
 
     #[cold]
     fn overtake(&mut self, packet: UnderWay<T>) {
-        let place = self.0.partition_point(|other| other.at <= packet.at);
-        self.0.insert(place, packet);
+        let place = self.rest.partition_point(|other| other.at <= packet.at);
+        self.rest.insert(place, packet);
     }
 
     /// The next packet, if it is due at `now`.
@@ -55,7 +73,11 @@ impl<T> Pipe<T> {
         if self.next_at()? > now {
             return None;
         }
-        self.0.pop_front()
+        if self.others == 0 {
+            return self.first.take();
+        }
+        self.others -= 1;
+        core::mem::replace(&mut self.first, self.rest.pop_front())
     }
 }
 
@@ -66,13 +88,15 @@ mod tests {
     #[test]
     fn packets_come_in_the_order_of_arrival_and_of_sending_where_that_is_equal() {
         let mut pipe = Pipe::new();
-        for (at, item) in [(10, 'a'), (30, 'b'), (20, 'c'), (20, 'd'), (30, 'e')] {
+        let sent = [(20, 'c'), (20, 'd'), (10, 'a'), (10, 'b'), (30, 'f'), (20, 'e'), (30, 'g')];
+        for (at, item) in sent {
             pipe.push(UnderWay { at: Instant::from_nanos(at), bytes: 1, loss: None, item });
         }
         assert_eq!(pipe.pop_due(Instant::from_nanos(9)).map(|packet| packet.item), None);
         let order: String = std::iter::from_fn(|| pipe.pop_due(Instant::from_nanos(30)))
             .map(|packet| packet.item)
             .collect();
-        assert_eq!(order, "acdbe");
+        assert_eq!(order, "abcdefg");
+        assert_eq!(pipe.len(), 0);
     }
 }

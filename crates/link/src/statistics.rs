@@ -26,7 +26,7 @@ pub struct Statistics {
     pub queue_packets_max: u32,
     /// Most bytes that waited at once, both priorities together.
     pub queue_bytes_max: u64,
-    lost: [u64; Loss::ALL.len()],
+    pub(crate) lost: [u64; Loss::ALL.len()],
 }
 
 impl Statistics {
@@ -38,10 +38,5 @@ impl Statistics {
     /// Packets lost on the air, all causes together.
     pub fn lost_total(&self) -> u64 {
         self.lost.iter().sum()
-    }
-
-    #[inline]
-    pub(crate) fn count_lost(&mut self, loss: Loss) {
-        self.lost[loss as usize] += 1;
     }
 }

@@ -95,6 +95,10 @@ impl Host {
 
     fn add(&mut self, flow: FlowKey, endpoint: Endpoint, source: Option<Source>) {
         self.several.index.insert(flow, self.connections.len() as u32);
+        if self.connections.is_empty() {
+            // Most hosts have but one.
+            self.connections.reserve_exact(1);
+        }
         self.connections.push(Connection { endpoint, source });
     }
 

@@ -75,8 +75,10 @@ impl<const N: usize> Default for TimerTable<N> {
 /// which they were set. A four-ary heap with the slots' places beside it: setting, moving and
 /// clearing a slot's deadline take O(log n), asking for the earliest O(1), and nothing stale is
 /// ever kept.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TimerQueue {
+    /// A copy of the heap's first entry, or `NONE`: asked for far more often than changed.
+    first: u128,
     /// Time, then order of setting, then slot, packed so that one comparison decides.
     heap: Vec<u128>,
     /// Where each slot's entry stands in `heap`, or `ABSENT`.
@@ -85,6 +87,7 @@ pub struct TimerQueue {
 }
 
 const ABSENT: u32 = u32::MAX;
+const NONE: u128 = u128::MAX;
 const ARITY: usize = 4;
 
 impl TimerQueue {
@@ -95,7 +98,7 @@ impl TimerQueue {
 
     /// An empty queue.
     pub fn new() -> Self {
-        Self::default()
+        TimerQueue { first: NONE, heap: Vec::new(), place: Vec::new(), set_count: 0 }
     }
 
     /// Sets or moves the deadline of a slot.
@@ -145,13 +148,15 @@ impl TimerQueue {
             } else {
                 self.sift_down(place, last);
             }
+        } else if self.heap.is_empty() {
+            self.first = NONE;
         }
     }
 
     /// The earliest deadline and its slot.
     #[inline]
     pub fn next(&self) -> Option<(u32, Instant)> {
-        self.heap.first().map(|&entry| (slot_of(entry), instant_of(entry)))
+        (self.first != NONE).then(|| (slot_of(self.first), instant_of(self.first)))
     }
 
     /// When a slot is due, if it has a deadline.
@@ -184,6 +189,9 @@ impl TimerQueue {
 
     #[inline]
     fn put(&mut self, place: usize, entry: u128) {
+        if place == 0 {
+            self.first = entry;
+        }
         self.heap[place] = entry;
         self.place[slot_of(entry) as usize] = place as u32;
     }
@@ -221,6 +229,12 @@ impl TimerQueue {
             place = first + least.0;
         }
         self.put(place, entry);
+    }
+}
+
+impl Default for TimerQueue {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

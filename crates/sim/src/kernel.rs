@@ -1,6 +1,6 @@
 //! The event loop.
 
-use crate::network::{Machine, Network};
+use crate::network::{Machine, NEVER, Network, Node};
 use crate::queue::EventQueue;
 use link::What as Happened;
 use node::Host;
@@ -15,9 +15,7 @@ use trace::{NodeId, Observer, Record, What};
 /// One run under way.
 #[derive(Debug)]
 pub(crate) struct Kernel<O> {
-    machines: Vec<Machine>,
-    /// Each machine's valid entry in the queue: at its deadline or earlier.
-    armed: Vec<Instant>,
+    nodes: Vec<Node>,
     world: World<O>,
 }
 
@@ -25,8 +23,6 @@ pub(crate) struct Kernel<O> {
 #[derive(Debug)]
 struct World<O> {
     network: Network,
-    /// Each hop's valid entry in the queue, at its next event; any other entry of it is stale.
-    due: Vec<Instant>,
     /// The hop whose event is being handled: its entry is still the first, and is replaced last.
     current: usize,
     queue: EventQueue,
@@ -51,9 +47,8 @@ enum Slot {
 
 impl<O: Observer> Kernel<O> {
     pub(crate) fn new(mut network: Network, missing: Vec<u64>, observer: O) -> Self {
-        let machines = core::mem::take(&mut network.machines);
+        let nodes = core::mem::take(&mut network.nodes);
         let world = World {
-            due: vec![NEVER; network.wires.len()],
             current: usize::MAX,
             network,
             queue: EventQueue::new(),
@@ -64,7 +59,7 @@ impl<O: Observer> Kernel<O> {
             missing,
             events: 0,
         };
-        Kernel { armed: vec![NEVER; machines.len()], machines, world }
+        Kernel { nodes, world }
     }
 
     /// Starts the hosts, then runs until everything is delivered or time is up; returns when.
@@ -79,8 +74,10 @@ impl<O: Observer> Kernel<O> {
             now = at;
             self.world.queue.take_first();
             match self.slot(slot) {
-                Slot::Wire(wire) if self.world.due[wire] == at => self.on_wire(wire, now),
-                Slot::Machine(node) if self.armed[node.0 as usize] == at => {
+                Slot::Wire(wire) if self.world.network.wires[wire].due == at => {
+                    self.on_wire(wire, now)
+                }
+                Slot::Machine(node) if self.nodes[node.0 as usize].armed == at => {
                     self.on_deadline(node, now);
                 }
                 Slot::Wire(_) | Slot::Machine(_) => {}
@@ -92,9 +89,9 @@ impl<O: Observer> Kernel<O> {
     }
 
     fn start(&mut self) {
-        for index in 0..self.machines.len() {
+        for index in 0..self.nodes.len() {
             let node = NodeId(index as u32);
-            if let Machine::Host(host) = &mut self.machines[index] {
+            if let Machine::Host(host) = &mut self.nodes[index].machine {
                 host.start(
                     &mut Outbox { world: &mut self.world, node, now: Instant::ZERO, told: false },
                     Instant::ZERO,
@@ -113,7 +110,7 @@ impl<O: Observer> Kernel<O> {
     #[inline]
     fn slot(&self, slot: u32) -> Slot {
         let slot = slot as usize;
-        let (wires, machines) = (self.world.due.len(), self.machines.len());
+        let (wires, machines) = (self.world.network.wires.len(), self.nodes.len());
         let away = self.world.network.away.len();
         match slot {
             wire if wire < wires => Slot::Wire(wire),
@@ -126,7 +123,7 @@ impl<O: Observer> Kernel<O> {
     }
 
     fn number(&self, slot: Slot) -> u32 {
-        let (wires, machines) = (self.world.due.len(), self.machines.len());
+        let (wires, machines) = (self.world.network.wires.len(), self.nodes.len());
         let number = match slot {
             Slot::Wire(wire) => wire,
             Slot::Machine(node) => wires + node.0 as usize,
@@ -143,7 +140,7 @@ impl<O: Observer> Kernel<O> {
         self.world.current = wire;
         let next = loop {
             self.world.network.settle(wire, now);
-            let outcome = self.world.network.wires[wire].poll(now);
+            let outcome = self.world.network.wires[wire].hop.poll(now);
             let nothing = outcome.is_none();
             if let Some(outcome) = outcome {
                 self.on_outcome(wire, outcome, now);
@@ -154,7 +151,7 @@ impl<O: Observer> Kernel<O> {
             }
         };
         self.world.current = usize::MAX;
-        self.world.due[wire] = next;
+        self.world.network.wires[wire].due = next;
         if next != NEVER {
             self.world.queue.add(wire as u32, next);
         }
@@ -200,7 +197,7 @@ impl<O: Observer> Kernel<O> {
     fn tell_departures(&mut self, base: NodeId, now: Instant) {
         let wire = Network::wire_from(base, Side::RADIO);
         self.world.network.settle(wire, now);
-        while let Some((at, packet)) = self.world.network.wires[wire].poll_departure(now) {
+        while let Some((at, packet)) = self.world.network.wires[wire].hop.poll_departure(now) {
             self.tell_departure((base, Side::RADIO), packet, at);
         }
     }
@@ -209,7 +206,7 @@ impl<O: Observer> Kernel<O> {
     fn tell_departure(&mut self, (node, side): (NodeId, Side), packet: PacketRef, at: Instant) {
         self.world.record(node, at, What::Departed { side, packet: &packet });
         let mut outbox = Outbox { world: &mut self.world, node, now: at, told: false };
-        if let Machine::Base(base) = &mut self.machines[node.0 as usize] {
+        if let Machine::Base(base) = &mut self.nodes[node.0 as usize].machine {
             base.scheme.handle(Input::Departure { side, packet }, &mut outbox, at);
         }
     }
@@ -217,8 +214,9 @@ impl<O: Observer> Kernel<O> {
     fn on_deadline(&mut self, node: NodeId, now: Instant) {
         self.world.events += 1;
         let index = node.0 as usize;
-        self.armed[index] = NEVER;
-        let due = self.machines[index].next_at().is_some_and(|at| at <= now);
+        let entry = &mut self.nodes[index];
+        entry.armed = NEVER;
+        let due = entry.machine.next_at().is_some_and(|at| at <= now);
         if due {
             self.handle(node, Input::Timer, now);
         } else {
@@ -265,7 +263,7 @@ impl<O: Observer> Kernel<O> {
     /// Gives a machine one input and sees to its next deadline.
     #[inline]
     fn handle(&mut self, node: NodeId, input: Input, now: Instant) {
-        let departures = match &self.machines[node.0 as usize] {
+        let departures = match &self.nodes[node.0 as usize].machine {
             Machine::Base(base) => base.departures,
             Machine::Host(_) => None,
         };
@@ -274,7 +272,7 @@ impl<O: Observer> Kernel<O> {
         }
         let told = departures == Some(Departures::Device);
         let mut outbox = Outbox { world: &mut self.world, node, now, told };
-        match &mut self.machines[node.0 as usize] {
+        match &mut self.nodes[node.0 as usize].machine {
             Machine::Host(host) => host.handle(input, &mut outbox, now),
             Machine::Base(base) => {
                 base.scheme.handle(input, &mut outbox, now);
@@ -295,10 +293,10 @@ impl<O: Observer> Kernel<O> {
     /// the entered one comes: a retransmission timer moves with every ACK, its entry does not.
     #[inline]
     fn rearm(&mut self, node: NodeId) {
-        let index = node.0 as usize;
-        let Some(at) = self.machines[index].next_at() else { return };
-        if at < self.armed[index] {
-            self.armed[index] = at;
+        let entry = &mut self.nodes[node.0 as usize];
+        let Some(at) = entry.machine.next_at() else { return };
+        if at < entry.armed {
+            entry.armed = at;
             let number = self.number(Slot::Machine(node));
             self.world.queue.add(number, at);
         }
@@ -306,7 +304,7 @@ impl<O: Observer> Kernel<O> {
 
     /// Packets in the hops' queues and on the air.
     pub(crate) fn under_way(&self) -> usize {
-        self.world.network.wires.iter().map(|hop| under_way(&hop.statistics())).sum()
+        self.world.network.wires.iter().map(|wire| under_way(&wire.hop.statistics())).sum()
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -320,7 +318,7 @@ impl<O: Observer> Kernel<O> {
 
     /// The end hosts.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
-        self.machines.iter().filter_map(|machine| match machine {
+        self.nodes.iter().filter_map(|node| match &node.machine {
             Machine::Host(host) => Some(host),
             Machine::Base(_) => None,
         })
@@ -353,7 +351,7 @@ impl<O: Observer> World<O> {
     /// When a hop has to be polled next. Only an observer needs departures at their instant.
     #[inline]
     fn next_event(&self, wire: usize) -> Instant {
-        let hop = &self.network.wires[wire];
+        let hop = &self.network.wires[wire].hop;
         let next = if O::ON { hop.next_event() } else { hop.next_arrival() };
         next.unwrap_or(NEVER)
     }
@@ -365,17 +363,15 @@ impl<O: Observer> World<O> {
             return;
         }
         let next = self.next_event(wire);
-        if self.due[wire] != next {
-            self.due[wire] = next;
+        let due = &mut self.network.wires[wire].due;
+        if *due != next {
+            *due = next;
             if next != NEVER {
                 self.queue.add(wire as u32, next);
             }
         }
     }
 }
-
-/// No entry; no run lasts 584 years.
-const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 /// Where a machine's outputs go.
 struct Outbox<'a, O> {
@@ -417,7 +413,7 @@ impl<O: Observer> Sink for Outbox<'_, O> {
         }
         let bytes = packet.bytes();
         self.world.network.settle(wire, self.now);
-        let refused = self.world.network.wires[wire].enqueue(packet, bytes, priority, self.now);
+        let refused = self.world.network.wires[wire].hop.enqueue(packet, bytes, priority, self.now);
         if let Err(packet) = refused {
             let what = What::QueueFull { side, packet: &packet };
             self.world.record(self.node, self.now, what);

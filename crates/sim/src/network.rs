@@ -31,6 +31,25 @@ pub(crate) struct Base {
     pub(crate) departures: Option<Departures>,
 }
 
+/// A machine among others, and its valid entry in the queue: at its deadline or earlier.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) machine: Machine,
+    pub(crate) armed: Instant,
+}
+
+/// One direction of a link, and its valid entry in the queue, at its next event; any other entry of
+/// it is stale. In whole cache lines: the two that the hop's packets need begin here.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Wire {
+    pub(crate) due: Instant,
+    pub(crate) hop: Hop<PacketRef>,
+}
+
+/// No entry; no run lasts 584 years.
+pub(crate) const NEVER: Instant = Instant::from_nanos(u64::MAX);
+
 /// The outages of one triple's last hop.
 #[derive(Debug)]
 pub(crate) struct Away {
@@ -50,9 +69,9 @@ pub(crate) struct Forgetting {
 /// Everything of one run that is not an event.
 #[derive(Debug)]
 pub(crate) struct Network {
-    pub(crate) machines: Vec<Machine>,
+    pub(crate) nodes: Vec<Node>,
     /// One direction of a link each; [`Network::ends`] says whose.
-    pub(crate) wires: Vec<Hop<PacketRef>>,
+    pub(crate) wires: Vec<Wire>,
     pub(crate) away: Vec<Away>,
     pub(crate) forgetting: Vec<Forgetting>,
     /// True if both directions of each radio share the air.
@@ -73,7 +92,7 @@ pub fn roles(triples: u32) -> Vec<Role> {
 impl Network {
     pub(crate) fn new(plan: &Plan, seed: u64) -> Network {
         let mut network = Network {
-            machines: Vec::with_capacity((plan.triples * TRIPLE) as usize),
+            nodes: Vec::with_capacity((plan.triples * TRIPLE) as usize),
             wires: Vec::with_capacity((plan.triples * TRIPLE_WIRES) as usize),
             away: Vec::new(),
             forgetting: Vec::new(),
@@ -89,18 +108,19 @@ impl Network {
     fn add_triple(&mut self, plan: &Plan, scheme: &Scheme, triple: u32, seed: u64) {
         let node = NodeId(triple * TRIPLE + 1);
         let hosts = plan.hosts(triple, seed);
-        self.machines.push(Machine::Host(hosts.fixed));
         let departures = scheme.wants_departures().then_some(plan.departures);
         let base = Base { scheme: scheme.clone(), departures };
-        self.machines.push(Machine::Base(base));
-        self.machines.push(Machine::Host(hosts.mobile));
+        let machines =
+            [Machine::Host(hosts.fixed), Machine::Base(base), Machine::Host(hosts.mobile)];
+        self.nodes.extend(machines.map(|machine| Node { machine, armed: NEVER }));
         let name = |hop: &str| format!("{triple}.{hop}");
-        self.wires.extend([
+        let hops = [
             Hop::new(&plan.wired.down, seed, &name("wired.down")),
             Hop::new(&plan.radio.down, seed, &name("radio.down")),
             Hop::new(&plan.radio.up, seed, &name("radio.up")),
             Hop::new(&plan.wired.up, seed, &name("wired.up")),
-        ]);
+        ];
+        self.wires.extend(hops.map(|hop| Wire { due: NEVER, hop }));
         let outage = &plan.radio.down.outages;
         if !outage.is_never() {
             let outages = Outages::new(outage, seed);
@@ -124,7 +144,7 @@ impl Network {
     fn settle_air(&mut self, wire: usize, now: Instant) {
         let first = wire - wire % TRIPLE_WIRES as usize;
         if let [_, down, up, _] = &mut self.wires[first..first + TRIPLE_WIRES as usize] {
-            half_duplex::settle(down, up, now);
+            half_duplex::settle(&mut down.hop, &mut up.hop, now);
         }
     }
 

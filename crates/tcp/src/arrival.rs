@@ -163,7 +163,6 @@ impl Endpoint {
         let mut mss = u32::from(options.mss().unwrap_or(MSS_DEFAULT)).max(MSS_MIN);
         mss = mss.min(u32::from(self.config.mss));
         if timestamps.is_some() {
-            self.template.use_timestamps();
             mss = mss.saturating_sub(TIMESTAMPS_BYTES);
         }
         self.sender.mss = mss.max(1);

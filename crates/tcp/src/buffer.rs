@@ -11,14 +11,15 @@ use std::collections::VecDeque;
 
 /// A queue of bytes: appended at the back, read anywhere, taken from the front.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[repr(C)]
 pub(crate) struct Buffer {
-    chunks: VecDeque<Payload>,
+    bytes: u64,
     /// Bytes of the first chunk that are taken already.
     taken: u64,
-    bytes: u64,
     /// The chunk read last, and where it begins, counted from the first chunk's first byte:
     /// reading goes forward most of the time.
     cursor: (usize, u64),
+    chunks: VecDeque<Payload>,
 }
 
 impl Buffer {

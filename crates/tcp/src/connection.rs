@@ -8,7 +8,6 @@
 use crate::buffer::Buffer;
 use crate::config::{Config, Reading};
 use crate::congestion::{AnyController, SackUse};
-use crate::output::Template;
 use crate::receiver::Receiver;
 use crate::rtt::RoundTrip;
 use crate::sender::{Fin, Sender};
@@ -19,27 +18,33 @@ use sansio::{Deadline, Engine, Event, EventKind, FlowKey, Input, Instant, Payloa
 use wire::tcp::{Flags, Seq};
 
 /// One end of one TCP connection. It sends and receives on `Side::NETWORK`.
+///
+/// With many connections in a simulation each packet finds its end out of the processor's cache.
+/// Therefore what every packet needs lies together, here and in the parts; `repr(C)` keeps the
+/// order.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(C)]
 pub struct Endpoint {
-    pub(crate) config: Config,
     pub(crate) flow: FlowKey,
     pub(crate) state: State,
     pub(crate) opening: Opening,
+    /// Window fields are scaled.
+    pub(crate) scales: bool,
+    /// The connection has begun, or never will: it cannot be opened.
+    pub(crate) begun: bool,
+    /// IPv4 identification of the last packet.
+    pub(crate) identification: u16,
+    /// Where the timestamp clock began.
+    pub(crate) timestamp_base: u32,
+    /// The connection's time less the driver's, modulo 2^64 ns.
+    pub(crate) clock_offset: u64,
+    pub(crate) timers: Timers,
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     pub(crate) rtt: RoundTrip,
     pub(crate) controller: AnyController,
-    pub(crate) template: Template,
-    /// Window fields are scaled.
-    pub(crate) scales: bool,
-    /// Where the timestamp clock began.
-    pub(crate) timestamp_base: u32,
-    /// The connection has begun, or never will: it cannot be opened.
-    pub(crate) begun: bool,
     pub(crate) statistics: Statistics,
-    pub(crate) timers: Timers,
-    /// The connection's time less the driver's, modulo 2^64 ns.
-    pub(crate) clock_offset: u64,
+    pub(crate) config: Config,
 }
 
 /// Who began.
@@ -79,7 +84,7 @@ impl Endpoint {
             receiver: Receiver::new(&config),
             rtt: RoundTrip::new(config.rto),
             controller: AnyController::new(&config, mss, SackUse::Refused),
-            template: Template::new(flow),
+            identification: 0,
             scales: false,
             timestamp_base: initial_seq.0,
             begun: false,

@@ -1,4 +1,4 @@
-//! Building packets: headers from a template, options, identities.
+//! Building packets: headers, options, identities.
 
 use crate::connection::Endpoint;
 use crate::timers::Timer;
@@ -7,31 +7,6 @@ use sansio::{
 };
 use wire::ip::{self, Protocol};
 use wire::tcp::{Flags, Header, Options, SackBlock, Seq, Timestamps, kind};
-
-/// The headers that all segments of a connection share.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Template {
-    /// IPv4 identification of the last packet; beside the header, which so never changes.
-    identification: u16,
-    ip: ip::Header,
-    tcp: Header,
-}
-
-impl Template {
-    pub(crate) fn new(flow: FlowKey) -> Self {
-        Template {
-            identification: 0,
-            ip: ip::Header::new(flow.source.address, flow.destination.address, Protocol::TCP),
-            tcp: Header::new(flow.source.port, flow.destination.port),
-        }
-    }
-
-    /// From here on every segment has timestamps.
-    pub(crate) fn use_timestamps(&mut self) {
-        let pushed = self.tcp.options.push_timestamps(Timestamps::default());
-        debug_assert!(pushed.is_ok(), "the template has no other options");
-    }
-}
 
 /// One segment to send.
 pub(crate) struct Segment {
@@ -50,10 +25,11 @@ impl Endpoint {
     pub(crate) fn emit(&mut self, segment: Segment, sink: &mut impl Sink, now: Instant) {
         let window = self.receiver.offer_window();
         let ack = self.receiver.next;
-        let mut options = self.template.tcp.options;
+        let mut options = Options::default();
         if let Some(echo) = &self.receiver.timestamps {
             let value = self.timestamp(now);
-            options.set_timestamps(Timestamps { value, echo: echo.recent });
+            let pushed = options.push_timestamps(Timestamps { value, echo: echo.recent });
+            debug_assert!(pushed.is_ok(), "there are no other options");
         }
         if self.receiver.has_sack_blocks() {
             self.push_sack(&mut options);
@@ -62,7 +38,7 @@ impl Endpoint {
         self.timers.stop(Timer::DelayedAck);
         let Segment { seq, flags, payload, cause } = segment;
         // In one expression: a header changed field by field costs more to move than to make.
-        let header = Header { seq, ack, flags, window, options, ..self.template.tcp };
+        let header = Header { seq, ack, flags, window, options, ..self.header() };
         self.post(header, payload, cause, sink);
     }
 
@@ -85,8 +61,8 @@ impl Endpoint {
     pub(crate) fn send_syn(&mut self, flags: Flags, sink: &mut impl Sink, now: Instant) {
         let answers = flags.contains(Flags::ACK);
         let again = self.sender.attempts > 0;
+        let mut header = Header { seq: self.sender.una, flags, ..self.header() };
         let sender = &mut self.sender;
-        let mut header = Header { seq: sender.una, flags, ..self.template.tcp };
         sender.max = sender.una + 1;
         sender.next = sender.max;
         sender.timed = (!again).then_some((sender.max, now));
@@ -108,7 +84,7 @@ impl Endpoint {
         if header.flags.contains(Flags::RST) {
             return;
         }
-        let mut reset = Header::new(self.flow.source.port, self.flow.destination.port);
+        let mut reset = self.header();
         if header.flags.contains(Flags::ACK) {
             reset.flags = Flags::RST;
             reset.seq = header.ack;
@@ -190,14 +166,22 @@ impl Endpoint {
         debug_assert!(pushed.is_ok(), "4 + 4 + 12 + 4 bytes fit into 40");
     }
 
+    /// A header with our ports.
+    #[inline]
+    fn header(&self) -> Header {
+        Header::new(self.flow.source.port, self.flow.destination.port)
+    }
+
     #[inline]
     fn post(&mut self, header: Header, payload: Payload, cause: Cause, sink: &mut impl Sink) {
-        let identification = self.identification();
+        let identification = self.next_identification();
+        let FlowKey { source, destination } = self.flow;
+        let ip = ip::Header::new(source.address, destination.address, Protocol::TCP);
         let packet = PacketRef::new(Packet {
             id: sink.new_id(),
             parent: None,
             cause,
-            ip: ip::Header { identification, ..self.template.ip },
+            ip: ip::Header { identification, ..ip },
             transport: Transport::Tcp(header),
             payload,
             segment_bytes: None,
@@ -208,11 +192,11 @@ impl Endpoint {
 
     /// IPv4 identifications count up (SNHO and MCAST rows tell packets apart by them).
     #[inline]
-    fn identification(&mut self) -> u16 {
+    fn next_identification(&mut self) -> u16 {
         if self.flow.source.address.is_ipv6() {
             return 0;
         }
-        self.template.identification = self.template.identification.wrapping_add(1);
-        self.template.identification
+        self.identification = self.identification.wrapping_add(1);
+        self.identification
     }
 }

@@ -10,6 +10,12 @@ use wire::tcp::{SackBlock, Seq};
 /// Received bytes that wait for earlier ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reassembly {
+    /// None has been out of order yet: an allocation apart, since most connections never do that.
+    held: Option<Box<Held>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Held {
     /// In order of sequence, without overlap.
     pieces: VecDeque<Piece>,
     /// Maximal runs of pieces, in order of sequence.
@@ -38,21 +44,53 @@ pub(crate) const SACK_BLOCKS_MAX: usize = 4;
 impl Reassembly {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.held.as_ref().is_none_or(|held| held.pieces.is_empty())
     }
 
     /// How many bytes are kept.
     pub(crate) fn bytes(&self) -> u64 {
-        self.ranges.iter().map(|range| u64::from(range.end.since(range.start))).sum()
+        let length = |range: &Range| u64::from(range.end.since(range.start));
+        self.ranges().iter().map(length).sum()
     }
 
     /// The byte after the last one kept.
     pub(crate) fn end(&self) -> Option<Seq> {
-        self.ranges.last().map(|range| range.end)
+        self.ranges().last().map(|range| range.end)
     }
 
     /// Keeps what is new of a payload; false if that would be more than `pieces_max` pieces.
     pub(crate) fn insert(&mut self, seq: Seq, payload: &Payload, pieces_max: usize) -> bool {
+        self.held.get_or_insert_default().insert(seq, payload, pieces_max)
+    }
+
+    /// The next in-order bytes if there are any at `next`.
+    pub(crate) fn pop(&mut self, next: Seq) -> Option<Payload> {
+        self.held.as_mut()?.pop(next)
+    }
+
+    /// Up to `room.len()` blocks into `room`: the one of the latest arrival first, then back in
+    /// time; returns how many.
+    pub(crate) fn blocks(&self, room: &mut [SackBlock]) -> usize {
+        let mut count = 0;
+        let mut before = u64::MAX;
+        for slot in room {
+            let older = self.ranges().iter().filter(|range| range.arrival < before);
+            let Some(latest) = older.max_by_key(|range| range.arrival) else { break };
+            *slot = SackBlock { start: latest.start, end: latest.end };
+            before = latest.arrival;
+            count += 1;
+        }
+        count
+    }
+
+    fn ranges(&self) -> &[Range] {
+        self.held.as_ref().map_or(&[], |held| &held.ranges)
+    }
+}
+
+impl Held {
+    /// Keeps what is new of a payload; false if that would be more than `pieces_max` pieces.
+    fn insert(&mut self, seq: Seq, payload: &Payload, pieces_max: usize) -> bool {
         let end = seq + payload.len();
         let first = self.ranges.partition_point(|range| range.end.before(seq));
         let touched = self.ranges[first..].partition_point(|range| range.start.at_or_before(end));
@@ -79,7 +117,7 @@ impl Reassembly {
     }
 
     /// The next in-order bytes if there are any at `next`.
-    pub(crate) fn pop(&mut self, next: Seq) -> Option<Payload> {
+    fn pop(&mut self, next: Seq) -> Option<Payload> {
         while let Some(piece) = self.pieces.front() {
             if piece.seq.after(next) {
                 return None;
@@ -96,21 +134,6 @@ impl Reassembly {
             }
         }
         None
-    }
-
-    /// Up to `room.len()` blocks into `room`: the one of the latest arrival first, then back in
-    /// time; returns how many.
-    pub(crate) fn blocks(&self, room: &mut [SackBlock]) -> usize {
-        let mut count = 0;
-        let mut before = u64::MAX;
-        for slot in room {
-            let older = self.ranges.iter().filter(|range| range.arrival < before);
-            let Some(latest) = older.max_by_key(|range| range.arrival) else { break };
-            *slot = SackBlock { start: latest.start, end: latest.end };
-            before = latest.arrival;
-            count += 1;
-        }
-        count
     }
 
     fn keep(&mut self, seq: Seq, payload: &Payload, from: Seq, to: Seq) {

@@ -14,39 +14,40 @@ use crate::tuning::Tuning;
 use sansio::{Delivery, Duration, EventKind, Instant, Packet, Payload, Sink};
 use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps};
 
-/// What the receiving half keeps.
+/// What the receiving half keeps; what every packet needs first.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(C)]
 pub(crate) struct Receiver {
     /// Next expected, RCV.NXT.
     pub(crate) next: Seq,
     /// The highest number ever offered, plus one: RCV.NXT + RCV.WND.
     pub(crate) edge: Seq,
+    pub(crate) last_ack_sent: Seq,
+    /// Segments since the last ACK.
+    unanswered: u32,
+    buffer_bytes: u32,
+    mss: u32,
     /// Shift count of our window fields.
     pub(crate) shift: u8,
     /// SACK blocks are sent.
     pub(crate) sack: bool,
-    /// What arrived again, for the next ACK to tell, if such is told.
-    dsack: Option<SackBlock>,
     tells_repetitions: bool,
-    /// Timestamps are in use; the peer's to echo.
-    pub(crate) timestamps: Option<Echo>,
-    /// In-order bytes that were not read.
-    pub(crate) unread: Buffer,
-    pub(crate) reassembly: Reassembly,
-    /// Where the peer's FIN stands.
-    fin: Option<Seq>,
     /// The FIN and all before it came.
     pub(crate) finished: bool,
-    pub(crate) last_ack_sent: Seq,
     ack: AckDue,
-    /// Segments since the last ACK.
-    unanswered: u32,
-    pub(crate) challenged_at: Option<Instant>,
-    buffer_bytes: u32,
-    mss: u32,
-    pieces_max: usize,
+    /// Where the peer's FIN stands.
+    fin: Option<Seq>,
+    /// What arrived again, for the next ACK to tell, if such is told.
+    dsack: Option<SackBlock>,
     /// Of a Linux receiver.
-    tuning: Option<Tuning>,
+    tuning: Option<Box<Tuning>>,
+    /// Timestamps are in use; the peer's to echo.
+    pub(crate) timestamps: Option<Echo>,
+    pub(crate) reassembly: Reassembly,
+    /// In-order bytes that were not read.
+    pub(crate) unread: Buffer,
+    pub(crate) challenged_at: Option<Instant>,
+    pieces_max: usize,
 }
 
 /// The peer's timestamp to echo (RFC 7323, 4.3).
@@ -117,7 +118,7 @@ impl Receiver {
 
     /// From here on the window is tuned; segments have at most `mss` bytes.
     pub(crate) fn start_tuning(&mut self, mss: u32) {
-        self.tuning = Some(Tuning::new(mss));
+        self.tuning = Some(Box::new(Tuning::new(mss)));
     }
 
     pub(crate) fn forget_holes(&mut self) {
@@ -238,7 +239,7 @@ impl Receiver {
 
     #[inline]
     fn is_quick(&self) -> bool {
-        self.tuning.as_ref().is_some_and(Tuning::is_quick)
+        self.tuning.as_ref().is_some_and(|tuning| tuning.is_quick())
     }
 
     #[inline]
@@ -315,7 +316,7 @@ impl Endpoint {
         if !start.before(stop) {
             if !payload.is_empty() {
                 self.statistics.duplicate_segments_received += 1;
-                receiver.tuning.iter_mut().for_each(Tuning::on_repetition);
+                receiver.tuning.iter_mut().for_each(|tuning| tuning.on_repetition());
                 receiver.note_repetition(header.seq, end);
             }
             return;

@@ -11,7 +11,13 @@ use wire::tcp::Seq;
 
 /// The estimator of one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 pub(crate) struct RoundTrip {
+    /// Before backing off.
+    timeout: Duration,
+    /// Doublings since the last sample.
+    backoff: u32,
+    sampled: bool,
     rule: Rto,
     /// Eight times the smoothed round-trip time, ns; no sample yet while `timeout` is initial.
     smoothed_times_8: u64,
@@ -22,11 +28,6 @@ pub(crate) struct RoundTrip {
     round_peak: u64,
     /// The round trip ends when this is acknowledged.
     round_until: Seq,
-    /// Before backing off.
-    timeout: Duration,
-    /// Doublings since the last sample.
-    backoff: u32,
-    sampled: bool,
 }
 
 /// Doublings beyond this change nothing, whatever the bounds.

@@ -14,8 +14,9 @@ use crate::timers::Timer;
 use sansio::{Cause, Duration, EventKind, Instant, Sink};
 use wire::tcp::{Flags, Header, Seq};
 
-/// What the sending half keeps.
+/// What the sending half keeps; what every packet needs first.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(C)]
 pub(crate) struct Sender {
     /// Oldest unacknowledged sequence number, SND.UNA.
     pub(crate) una: Seq,
@@ -23,34 +24,34 @@ pub(crate) struct Sender {
     pub(crate) next: Seq,
     /// Highest ever sent, plus one.
     pub(crate) max: Seq,
-    /// `max` when the last recovery or timeout began (RFC 6582, 3.2).
-    pub(crate) recover: Seq,
     /// The peer's window, bytes, SND.WND.
     pub(crate) window: u32,
     /// The largest window the peer ever offered.
     window_max: u32,
     /// Segment that last updated the window: its number, SND.WL1, and ACK, SND.WL2.
     window_from: (Seq, Seq),
-    /// The peer's shift count.
-    pub(crate) window_shift: u8,
     /// Payload of a full segment without SACK blocks, bytes.
     pub(crate) mss: u32,
-    /// Written bytes from `una` on.
-    pub(crate) buffer: Buffer,
-    pub(crate) fin: Fin,
-    /// A probe carried one unit beyond `max`, and it may have been taken.
-    pub(crate) probed: bool,
     /// Duplicate ACKs in a row.
     pub(crate) dupacks: u32,
-    pub(crate) recovery: Recovery,
-    pub(crate) scoreboard: Scoreboard,
-    /// The segment being timed: its end, and when it was sent.
-    pub(crate) timed: Option<(Seq, Instant)>,
     /// Timeouts in a row without progress.
     pub(crate) attempts: u32,
     /// Probes of the closed window in a row.
     pub(crate) probes: u32,
+    pub(crate) recovery: Recovery,
+    /// The peer's shift count.
+    pub(crate) window_shift: u8,
+    pub(crate) fin: Fin,
+    /// A probe carried one unit beyond `max`, and it may have been taken.
+    pub(crate) probed: bool,
+    /// The segment being timed: its end, and when it was sent.
+    pub(crate) timed: Option<(Seq, Instant)>,
     last_data_at: Instant,
+    /// Written bytes from `una` on.
+    pub(crate) buffer: Buffer,
+    pub(crate) scoreboard: Scoreboard,
+    /// `max` when the last recovery or timeout began (RFC 6582, 3.2).
+    pub(crate) recover: Seq,
     /// When the retransmission timer last fired.
     pub(crate) timed_out_at: Instant,
 }

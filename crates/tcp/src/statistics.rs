@@ -5,14 +5,18 @@
 pub struct Statistics {
     /// Segments sent with payload, first or again.
     pub data_segments_sent: u64,
-    /// Of those, sent again.
-    pub segments_retransmitted: u64,
-    /// Payload bytes sent again.
-    pub bytes_retransmitted: u64,
     /// Payload bytes sent, first or again.
     pub bytes_sent: u64,
     /// Segments sent without payload: ACKs, SYN, FIN, RST.
     pub control_segments_sent: u64,
+    /// Written bytes that the peer acknowledged.
+    pub bytes_acknowledged: u64,
+    /// Bytes received in order.
+    pub bytes_received: u64,
+    /// Segments with payload sent again.
+    pub segments_retransmitted: u64,
+    /// Payload bytes sent again.
+    pub bytes_retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Probes of a closed window.
@@ -21,10 +25,6 @@ pub struct Statistics {
     pub fast_retransmits: u64,
     /// Duplicate ACKs received.
     pub dupacks_received: u64,
-    /// Written bytes that the peer acknowledged.
-    pub bytes_acknowledged: u64,
-    /// Bytes received in order.
-    pub bytes_received: u64,
     /// Segments received with payload of which nothing was new.
     pub duplicate_segments_received: u64,
     /// Segments received beyond a hole.

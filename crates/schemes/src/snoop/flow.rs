@@ -15,78 +15,80 @@ use super::timers::Timers;
 use sansio::{Duration, FlowKey, Instant};
 use wire::tcp::{Flags, Header, Seq};
 
-/// One direction of one connection.
+/// One direction of one connection. What every packet needs comes first, in a few cache lines;
+/// `repr(C)` keeps the order.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Flow {
     /// Four-tuple, as the data travels.
     pub(super) key: FlowKey,
     /// Byte after the highest one seen from the fixed host.
     pub(super) last_seen: Seq,
-    /// Byte after a FIN from the fixed host: acknowledged, it ends the flow (SNOOP-DATA-8).
-    pub(super) fin: Option<Seq>,
-    /// Last cumulative ACK of the mobile host; `None` until one was seen.
-    pub(super) last_ack: Option<Seq>,
-    /// When it was above the one before.
-    pub(super) acked_at: Instant,
-    /// The mobile host's last segment, as far as an ACK in its name needs it.
-    pub(super) mobile: Mobile,
-    /// The shift of its windows; `None` if not both SYNs were seen (MOD-5).
-    pub(super) scale: Option<u8>,
     /// Byte after the highest one that its windows allowed; the flow's start without a scale.
     pub(super) right_edge: Seq,
+    /// Last cumulative ACK of the mobile host; `None` until one was seen.
+    pub(super) last_ack: Option<Seq>,
+    /// The shift of its windows; `None` if not both SYNs were seen (MOD-5).
+    pub(super) scale: Option<u8>,
+    /// Why the agent leaves the flow alone, if it does.
+    pub(super) aside: Option<Reason>,
+    /// New segments from the fixed host since the mobile host was last heard.
+    pub(super) segments_unanswered: u32,
     /// Unacknowledged segments.
     pub(super) cache: Cache,
-    /// Duplicate ACKs still to be expected (SNOOP-ACK-8).
-    pub(super) expected_dupacks: u32,
-    /// Unexpected duplicate ACKs in a row.
-    pub(super) dupacks: u32,
     /// Segments put into the normal queue and cached, counted modulo 2^32.
     pub(super) sent: u32,
     /// Segments that departed, counted modulo 2^32.
     pub(super) departures: u32,
     /// Place of the next departure in the order of `sent`.
     pub(super) next_departure: u32,
-    /// Round trip over the last hop.
-    pub(super) round_trip: RoundTrip,
-    /// The segment being timed.
-    pub(super) timed: Timed,
-    /// An episode of recovery lasts until the ACK reaches this (SNOOP-TMR-4).
-    pub(super) episode_end: Option<Seq>,
-    /// Since when the lowest segment is being repaired while its duplicate ACKs are withheld.
-    pub(super) withheld_since: Option<Instant>,
-    /// What the sender may know of losses.
-    pub(super) disclosure: Disclosure,
+    /// The cache's bytes in the agent's total.
+    pub(super) accounted_bytes: u32,
+    /// Duplicate ACKs still to be expected (SNOOP-ACK-8).
+    pub(super) expected_dupacks: u32,
+    /// Unexpected duplicate ACKs in a row.
+    pub(super) dupacks: u32,
+    /// The mobile host's last segment, as far as an ACK in its name needs it.
+    pub(super) mobile: Mobile,
+    /// Since when the mobile host has had something to answer; its last packet, if there was
+    /// something already.
+    pub(super) unanswered_since: Option<Instant>,
     /// Last packet of either host.
     pub(super) active_at: Instant,
     /// Last packet of the fixed host with data.
     pub(super) sender_at: Instant,
-    /// The TSval of that packet.
-    pub(super) sender_timestamp: Option<u32>,
     /// Last packet of the mobile host; the flow's beginning before there was one.
     pub(super) mobile_at: Instant,
-    /// Since when the mobile host has had something to answer; its last packet, if there was
-    /// something already.
-    pub(super) unanswered_since: Option<Instant>,
-    /// New segments from the fixed host since the mobile host was last heard.
-    pub(super) segments_unanswered: u32,
-    /// What SACK blocks told (*modern*).
-    pub(super) evidence: Evidence,
+    /// When it was above the one before.
+    pub(super) acked_at: Instant,
+    /// The TSval of that packet.
+    pub(super) sender_timestamp: Option<u32>,
+    /// Bytes that may still be re-sent (MOD-14).
+    pub(super) budget_bytes: u64,
+    /// The segment being timed.
+    pub(super) timed: Timed,
+    /// An episode of recovery lasts until the ACK reaches this (SNOOP-TMR-4).
+    pub(super) episode_end: Option<Seq>,
+    /// Byte after a FIN from the fixed host: acknowledged, it ends the flow (SNOOP-DATA-8).
+    pub(super) fin: Option<Seq>,
+    /// Since when the lowest segment is being repaired while its duplicate ACKs are withheld.
+    pub(super) withheld_since: Option<Instant>,
+    /// What the sender may know of losses.
+    pub(super) disclosure: Disclosure,
     /// Where the flow stands between an outage and normal traffic (*modern*).
     pub(super) phase: Phase,
     /// The wired round trip (*modern*).
     pub(super) wired: WiredRoundTrip,
-    /// Bytes that may still be re-sent (MOD-14).
-    pub(super) budget_bytes: u64,
-    /// Agent ACKs in the current second (MOD-14).
-    pub(super) agent_acks: RatePerSecond,
-    /// Why the agent leaves the flow alone, if it does.
-    pub(super) aside: Option<Reason>,
     /// The flow's timers, by `Timer`.
     pub(super) timers: Timers,
     /// The deadline for which the agent's queue holds the flow.
     pub(super) queued_deadline: Option<Instant>,
-    /// The cache's bytes in the agent's total.
-    pub(super) accounted_bytes: u32,
+    /// Round trip over the last hop.
+    pub(super) round_trip: RoundTrip,
+    /// What SACK blocks told (*modern*).
+    pub(super) evidence: Evidence,
+    /// Agent ACKs in the current second (MOD-14).
+    pub(super) agent_acks: RatePerSecond,
 }
 
 /// What the mobile host last said beside its ACK.

@@ -50,31 +50,33 @@ use std::rc::Rc;
 use timers::Timer;
 use wire::tcp::{Flags, Header, Seq};
 
-/// The agent of one base station.
+/// The agent of one base station. What every packet needs comes first; `repr(C)` keeps the order.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Agent {
     /// Shared by the agents that are clones of one: many of them, one copy in the cache.
     config: Rc<Config>,
-    index: FlowIndex,
     flows: Vec<Option<Flow>>,
+    /// The flow of the last packet: often that of the next one, too.
+    recent: u32,
+    timers: TimerQueue,
+    shared: Shared,
+    index: FlowIndex,
     free: Vec<u32>,
     /// Where the search for a flow that yields goes on.
     hand: usize,
-    timers: TimerQueue,
     handshakes: Handshakes,
-    /// The flow of the last packet: often that of the next one, too.
-    recent: u32,
-    shared: Shared,
 }
 
 /// What all flows share.
 #[derive(Clone, Debug)]
+#[repr(C)]
 struct Shared {
-    statistics: Statistics,
     /// Sequence numbers in all caches.
     held_bytes: u64,
-    air: Air,
     radio: Radio,
+    air: Air,
+    statistics: Statistics,
 }
 
 /// What notices say of the link.
@@ -330,6 +332,10 @@ impl Agent {
         flow.scale = self.handshakes.take_scale(&key);
         flow.timers.set(Timer::Idle, now + self.config.flow_idle);
         let slot = self.free.pop().unwrap_or_else(|| {
+            if self.flows.is_empty() {
+                // Often there is but one.
+                self.flows.reserve_exact(1);
+            }
             self.flows.push(None);
             self.flows.len() as u32 - 1
         });

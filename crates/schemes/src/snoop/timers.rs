@@ -37,9 +37,10 @@ pub(super) const NAMES: [&str; COUNT] =
 
 /// The timers of one flow, and whether one was touched since the agent last looked.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Timers {
-    table: TimerTable<COUNT>,
     touched: bool,
+    table: TimerTable<COUNT>,
 }
 
 impl Timers {

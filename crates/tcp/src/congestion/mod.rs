@@ -114,8 +114,8 @@ pub(crate) enum AnyController {
     Reno(Reno),
     NewReno(NewReno),
     Sack(Sack),
-    Linux(Linux),
-    /// It is large.
+    // Boxed since they are large.
+    Linux(Box<Linux>),
     LinuxSack(Box<LinuxSack>),
 }
 
@@ -145,7 +145,7 @@ impl AnyController {
                 AnyController::LinuxSack(Box::new(LinuxSack::new(config, mss)))
             }
             (Congestion::LinuxReno | Congestion::Cubic, _) => {
-                AnyController::Linux(Linux::new(config, mss))
+                AnyController::Linux(Box::new(Linux::new(config, mss)))
             }
             (Congestion::Reno | Congestion::Sack, _) => AnyController::Reno(Reno::new(windows)),
         }
