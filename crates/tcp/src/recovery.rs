@@ -37,7 +37,11 @@ impl Endpoint {
             return self.on_linux_sack_ack(header, (self.sender.una, true), sink, now);
         }
         let news = self.note_sack(header);
-        if self.uses_scoreboard() && news == 0 {
+        if let AnyController::Sack1(controller) = &mut self.controller
+            && self.sender.recovery != Recovery::None
+        {
+            controller.on_left(1);
+        } else if self.uses_scoreboard() && news == 0 {
             return;
         }
         self.sender.dupacks = self.sender.dupacks.saturating_add(1);
@@ -61,7 +65,9 @@ impl Endpoint {
         sink: &mut impl Sink,
         now: Instant,
     ) {
-        if self.uses_scoreboard() {
+        if self.is_sack1() && self.sender.recovery == Recovery::None {
+            self.sender.scoreboard.clear();
+        } else if self.uses_scoreboard() {
             self.sender.scoreboard.advance(self.sender.una);
             self.note_sack(header);
         }
@@ -81,9 +87,19 @@ impl Endpoint {
             Recovery::Scoreboard { .. } if self.sender.una.at_or_after(self.sender.recover) => {
                 self.sender.recovery = Recovery::None;
                 self.controller.on_recovered();
+                if self.is_sack1() {
+                    self.sender.scoreboard.clear();
+                    // The next loss may follow at once.
+                    self.sender.recover = self.sender.una + u32::MAX;
+                }
             }
             Recovery::Scoreboard { retransmitted } => {
                 *retransmitted = retransmitted.max(self.sender.una);
+                if let AnyController::Sack1(controller) = &mut self.controller {
+                    // The packet sent again has left, and the one that was lost.
+                    controller.on_left(2);
+                    self.sender.dupacks = DUPACK_THRESHOLD + 1;
+                }
             }
         }
         self.report_window(sink);
@@ -104,7 +120,7 @@ impl Endpoint {
     /// Takes SACK blocks if the sender uses them; returns the bytes newly SACKed.
     #[inline]
     pub(crate) fn note_sack(&mut self, header: &Header) -> u32 {
-        if !self.uses_scoreboard() {
+        if !self.uses_scoreboard() || self.is_blind() {
             return 0;
         }
         let (una, max) = (self.sender.una, self.sender.max);
@@ -113,6 +129,9 @@ impl Endpoint {
 
     /// Moves `next` past SACKed bytes; returns how many bytes the hole there has.
     pub(crate) fn skip_sacked(&mut self) -> u32 {
+        if self.is_sack1() {
+            return u32::MAX;
+        }
         let sender = &mut self.sender;
         let Some(highest) = sender.scoreboard.highest() else { return u32::MAX };
         match sender.scoreboard.next_hole(sender.next) {
@@ -130,6 +149,9 @@ impl Endpoint {
     /// Sends while the pipe has room (RFC 6675, 5, step C, and `NextSeg`).
     pub(crate) fn fill_pipe(&mut self, sink: &mut impl Sink, now: Instant) {
         let Recovery::Scoreboard { mut retransmitted } = self.sender.recovery else { return };
+        if self.is_sack1() {
+            return self.fill_counted_pipe(retransmitted, sink, now);
+        }
         let (una, mss) = (self.sender.una, self.sender.mss);
         let lost_edge = self.sender.scoreboard.lost_edge(una, mss);
         let mut pipe = self.sender.scoreboard.pipe(una, self.sender.max, retransmitted, mss);
@@ -151,6 +173,29 @@ impl Endpoint {
                 break;
             }
             pipe += units;
+        }
+        self.sender.recovery = Recovery::Scoreboard { retransmitted };
+    }
+
+    /// The same with Sack1's pipe: first every hole, then new data. The duplicate ACK that began
+    /// the recovery lets nothing more out.
+    fn fill_counted_pipe(&mut self, mut retransmitted: Seq, sink: &mut impl Sink, now: Instant) {
+        if self.sender.dupacks == DUPACK_THRESHOLD {
+            return;
+        }
+        while let AnyController::Sack1(controller) = &self.controller
+            && controller.has_room()
+        {
+            let units = match self.sender.scoreboard.next_hole(retransmitted) {
+                Some(hole) => self.resend_hole(hole, &mut retransmitted, sink, now),
+                None => self.send_next(u32::MAX, sink, now),
+            };
+            if units == 0 {
+                break;
+            }
+            if let AnyController::Sack1(controller) = &mut self.controller {
+                controller.on_sent();
+            }
         }
         self.sender.recovery = Recovery::Scoreboard { retransmitted };
     }
@@ -201,7 +246,7 @@ impl Endpoint {
                 self.sender.recovery = Recovery::Fast;
                 self.resend_first(sink, now);
             }
-            Repair::Scoreboard => {
+            Repair::Scoreboard | Repair::Pipe => {
                 let units = self.resend_first(sink, now);
                 self.sender.recovery = Recovery::Scoreboard { retransmitted: seq + units };
             }
@@ -219,6 +264,17 @@ impl Endpoint {
     }
 
     fn uses_scoreboard(&self) -> bool {
-        matches!(self.controller, AnyController::Sack(_))
+        matches!(self.controller, AnyController::Sack(_) | AnyController::Sack1(_))
+    }
+
+    /// Sack1, unlike RFC 6675, looks at the scoreboard during recovery only: after a timeout it goes
+    /// back over everything.
+    pub(crate) fn is_sack1(&self) -> bool {
+        matches!(self.controller, AnyController::Sack1(_))
+    }
+
+    /// Sack1 takes no note of duplicate ACKs from a timeout to the next new ACK.
+    fn is_blind(&self) -> bool {
+        self.is_sack1() && self.sender.attempts > 0
     }
 }

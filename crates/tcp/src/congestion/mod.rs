@@ -8,6 +8,7 @@ mod cubic;
 mod newreno;
 mod reno;
 mod sack;
+mod sack1;
 mod tahoe;
 mod windows;
 
@@ -19,6 +20,7 @@ use crate::linux::sack::LinuxSack;
 use newreno::NewReno;
 use reno::Reno;
 use sack::Sack;
+use sack1::Sack1;
 use tahoe::Tahoe;
 
 /// Duplicate ACKs that stand for a loss (RFC 5681, 3.2; CI-TCP-6).
@@ -51,8 +53,7 @@ pub(crate) trait Controller {
 
     /// Duplicate ACKs or SACK blocks show a loss; fast retransmit follows.
     fn on_fast_retransmit(&mut self, loss: Loss) {
-        self.windows_mut().halve(loss);
-        self.windows_mut().deflate();
+        self.windows_mut().reduce(loss);
     }
 
     /// The ACK came that ends recovery.
@@ -92,6 +93,8 @@ pub(crate) enum Repair {
     PartialAcks,
     /// It fills the holes that SACK blocks show (RFC 6675).
     Scoreboard,
+    /// The same, by a counter of packets (Fall and Floyd 1996).
+    Pipe,
     /// It has a state machine of its own ([`crate::linux`]).
     Linux,
 }
@@ -113,6 +116,7 @@ pub(crate) enum AnyController {
     Tahoe(Tahoe),
     Reno(Reno),
     NewReno(NewReno),
+    Sack1(Sack1),
     Sack(Sack),
     Linux(Linux),
     /// It is large.
@@ -126,6 +130,7 @@ macro_rules! each {
             AnyController::Tahoe($controller) => $call,
             AnyController::Reno($controller) => $call,
             AnyController::NewReno($controller) => $call,
+            AnyController::Sack1($controller) => $call,
             AnyController::Sack($controller) => $call,
             AnyController::Linux($controller) => $call,
             AnyController::LinuxSack($controller) => $call,
@@ -134,11 +139,12 @@ macro_rules! each {
 }
 
 impl AnyController {
-    /// The configured controller; without SACK blocks, RFC 6675's sender has Reno's recovery.
+    /// The configured controller; without SACK blocks, the senders that need them are Reno.
     pub(crate) fn new(config: &Config, mss: u32, sack: SackUse) -> Self {
         let windows = Windows::new(config, mss);
         match (config.congestion, sack) {
             (Congestion::Tahoe, _) => AnyController::Tahoe(Tahoe::new(windows)),
+            (Congestion::Sack1, SackUse::Agreed) => AnyController::Sack1(Sack1::new(windows)),
             (Congestion::Sack, SackUse::Agreed) => AnyController::Sack(Sack::new(windows)),
             (Congestion::NewReno, _) => AnyController::NewReno(NewReno::new(config, windows)),
             (Congestion::Cubic, SackUse::Agreed) => {
@@ -147,7 +153,9 @@ impl AnyController {
             (Congestion::LinuxReno | Congestion::Cubic, _) => {
                 AnyController::Linux(Linux::new(config, mss))
             }
-            (Congestion::Reno | Congestion::Sack, _) => AnyController::Reno(Reno::new(windows)),
+            (Congestion::Reno | Congestion::Sack1 | Congestion::Sack, _) => {
+                AnyController::Reno(Reno::new(windows))
+            }
         }
     }
 

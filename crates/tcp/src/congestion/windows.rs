@@ -141,15 +141,16 @@ impl Windows {
         }
     }
 
-    /// Sets ssthresh to half of what the configuration says, or to what CUBIC says.
-    pub(crate) fn halve(&mut self, loss: Loss) {
+    /// Sets ssthresh to half of what the configuration says, or to what CUBIC says; returns what a
+    /// fast retransmit leaves of cwnd: the same, but in ns-2 without the floor.
+    pub(crate) fn halve(&mut self, loss: Loss) -> u32 {
         let cwnd = self.cwnd() / self.mss;
         if let Some(cubic) = &mut self.cubic {
             self.ssthresh = (cubic.reduce(cwnd) * self.mss).max(self.ssthresh_min);
-            return;
+            return self.ssthresh;
         }
         let half = match self.halving {
-            Halving::Window => {
+            Halving::Window | Halving::WindowOnly => {
                 let segments = self.cwnd().min(loss.send_window) / 2 / self.mss;
                 segments * self.mss
             }
@@ -159,6 +160,13 @@ impl Windows {
         };
         self.ssthresh = half.max(self.ssthresh_min);
         self.counted = 0;
+        if self.halving == Halving::WindowOnly { half } else { self.ssthresh }
+    }
+
+    /// A loss that a fast retransmit repairs: ssthresh is halved, and cwnd goes there.
+    pub(crate) fn reduce(&mut self, loss: Loss) {
+        let cwnd = self.halve(loss);
+        self.set_cwnd(cwnd);
     }
 
     /// Sets cwnd, bytes.
