@@ -16,6 +16,8 @@ pub enum Congestion {
     Reno,
     /// Reno that stays in fast recovery until the whole window is repaired (RFC 6582; BASE-3).
     NewReno,
+    /// A window by measured rates, and finer retransmissions (Brakmo and Peterson 1995; BASE-4).
+    Vegas,
     /// Reno's windows with SACK and a counted pipe (Fall and Floyd 1996; BASE-5).
     Sack1,
     /// Reno's windows with a scoreboard (RFC 6675; BASE-5).
@@ -29,10 +31,11 @@ pub enum Congestion {
 
 impl Congestion {
     /// Every sender, in the order of history.
-    pub const ALL: [Congestion; 7] = [
+    pub const ALL: [Congestion; 8] = [
         Congestion::Tahoe,
         Congestion::Reno,
         Congestion::NewReno,
+        Congestion::Vegas,
         Congestion::Sack1,
         Congestion::Sack,
         Congestion::LinuxReno,
@@ -45,6 +48,7 @@ impl Congestion {
             Congestion::Tahoe => "tahoe",
             Congestion::Reno => "reno",
             Congestion::NewReno => "newreno",
+            Congestion::Vegas => "vegas",
             Congestion::Sack1 => "sack1",
             Congestion::Sack => "sack",
             Congestion::LinuxReno => "linux-reno",
@@ -119,6 +123,22 @@ pub enum Deflation {
     Whole,
     /// All but what it acknowledged, and one segment for the one sent again (RFC 6582, 3.2).
     Acknowledged,
+}
+
+/// How many segments of its own Vegas wants to see queued on the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VegasLimits {
+    /// Fewer than these: the window opens.
+    pub alpha: u32,
+    /// More than these: it closes.
+    pub beta: u32,
+    /// More than these: slow start ends.
+    pub gamma: u32,
+}
+
+impl VegasLimits {
+    /// One to three, as in the paper's Vegas-1,3 (Brakmo and Peterson 1995) and in ns-2.
+    pub const ONE_TO_THREE: VegasLimits = VegasLimits { alpha: 1, beta: 3, gamma: 1 };
 }
 
 /// Whether duplicate ACKs may start fast retransmit while data sent before the last loss is still
@@ -289,6 +309,8 @@ pub struct Config {
     /// Most new segments that one ACK lets out during NewReno's recovery: 2 in ns-2 (`maxburst`,
     /// after Fall and Floyd 1996), without bound in RFC 6582.
     pub recovery_burst_max: u32,
+    /// Vegas' alpha, beta and gamma.
+    pub vegas: VegasLimits,
     /// Fast retransmit soon after a loss.
     pub repeated_fast_retransmit: RepeatedFastRetransmit,
     /// A new segment on each of the first two duplicate ACKs (RFC 3042).
@@ -333,6 +355,7 @@ impl Config {
             growth: Growth::PerAck,
             deflation: Deflation::Whole,
             recovery_burst_max: u32::MAX,
+            vegas: VegasLimits::ONE_TO_THREE,
             repeated_fast_retransmit,
             limited_transmit: false,
             idle_restart: IdleRestart::InitialWindow,
@@ -365,6 +388,7 @@ impl Config {
             growth: Growth::PerByte,
             deflation: Deflation::Acknowledged,
             recovery_burst_max: u32::MAX,
+            vegas: VegasLimits::ONE_TO_THREE,
             repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
             limited_transmit: true,
             idle_restart: IdleRestart::InitialWindow,
@@ -429,6 +453,7 @@ impl Config {
             growth: Growth::PerAck,
             deflation: Deflation::Whole,
             recovery_burst_max: 2,
+            vegas: VegasLimits::ONE_TO_THREE,
             repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
             limited_transmit: false,
             idle_restart: IdleRestart::Keep,

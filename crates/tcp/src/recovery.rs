@@ -45,6 +45,9 @@ impl Endpoint {
             return;
         }
         self.sender.dupacks = self.sender.dupacks.saturating_add(1);
+        if self.vegas().is_some() {
+            return self.on_vegas_dupack(sink, now);
+        }
         match self.sender.recovery {
             Recovery::Fast => {
                 self.controller.on_dupack();
@@ -72,6 +75,10 @@ impl Endpoint {
             self.note_sack(header);
         }
         self.sender.dupacks = 0;
+        if self.vegas().is_some() {
+            self.on_vegas_ack(sink, now);
+            return self.report_window(sink);
+        }
         let partial = self.sender.una.before(self.sender.recover);
         match &mut self.sender.recovery {
             Recovery::None => self.controller.on_new_ack(acked),
@@ -230,7 +237,7 @@ impl Endpoint {
     }
 
     /// The first loss of a window (RFC 5681, 3.2; CI-TCP-6).
-    fn fast_retransmit(&mut self, sink: &mut impl Sink, now: Instant) {
+    pub(crate) fn fast_retransmit(&mut self, sink: &mut impl Sink, now: Instant) {
         let seq = self.sender.una;
         let loss = self.loss(0);
         self.statistics.fast_retransmits += 1;
@@ -255,7 +262,7 @@ impl Endpoint {
     }
 
     /// Sends the oldest unacknowledged segment again.
-    fn resend_first(&mut self, sink: &mut impl Sink, now: Instant) -> u32 {
+    pub(crate) fn resend_first(&mut self, sink: &mut impl Sink, now: Instant) -> u32 {
         let una = self.sender.una;
         let hole =
             self.sender.scoreboard.next_hole(una).map_or(u32::MAX, |(_, end)| end.since(una));

@@ -408,6 +408,9 @@ impl Endpoint {
         self.statistics.data_segments_sent += 1;
         self.statistics.bytes_sent += u64::from(length);
         self.emit(Segment { seq, flags, payload, cause }, sink, now);
+        if let AnyController::Vegas(vegas) = &mut self.controller {
+            vegas.on_sent(end, now);
+        }
         length + u32::from(has_fin)
     }
 

@@ -10,8 +10,10 @@ mod reno;
 mod sack;
 mod sack1;
 mod tahoe;
+mod vegas;
 mod windows;
 
+pub(crate) use vegas::Vegas;
 pub(crate) use windows::Windows;
 
 use crate::config::{Config, Congestion};
@@ -116,6 +118,8 @@ pub(crate) enum AnyController {
     Tahoe(Tahoe),
     Reno(Reno),
     NewReno(NewReno),
+    /// It is large.
+    Vegas(Box<Vegas>),
     Sack1(Sack1),
     Sack(Sack),
     Linux(Linux),
@@ -130,6 +134,7 @@ macro_rules! each {
             AnyController::Tahoe($controller) => $call,
             AnyController::Reno($controller) => $call,
             AnyController::NewReno($controller) => $call,
+            AnyController::Vegas($controller) => $call,
             AnyController::Sack1($controller) => $call,
             AnyController::Sack($controller) => $call,
             AnyController::Linux($controller) => $call,
@@ -146,6 +151,7 @@ impl AnyController {
             (Congestion::Tahoe, _) => AnyController::Tahoe(Tahoe::new(windows)),
             (Congestion::Sack1, SackUse::Agreed) => AnyController::Sack1(Sack1::new(windows)),
             (Congestion::Sack, SackUse::Agreed) => AnyController::Sack(Sack::new(windows)),
+            (Congestion::Vegas, _) => AnyController::Vegas(Box::new(Vegas::new(config, windows))),
             (Congestion::NewReno, _) => AnyController::NewReno(NewReno::new(config, windows)),
             (Congestion::Cubic, SackUse::Agreed) => {
                 AnyController::LinuxSack(Box::new(LinuxSack::new(config, mss)))
@@ -189,6 +195,11 @@ impl AnyController {
 
     pub(crate) fn on_timeout(&mut self, loss: Loss) {
         each!(self, controller => controller.on_timeout(loss));
+    }
+
+    /// Slow start from one segment.
+    pub(crate) fn collapse(&mut self) {
+        each!(self, controller => controller.windows_mut().collapse());
     }
 
     pub(crate) fn on_idle(&mut self) {

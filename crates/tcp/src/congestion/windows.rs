@@ -115,7 +115,7 @@ impl Windows {
 
     /// mss * bytes / cwnd in 2^-16 bytes, with 8 of the divisor's fractional bits.
     #[inline]
-    fn avoidance(&self, bytes: u32) -> u64 {
+    pub(crate) fn avoidance(&self, bytes: u32) -> u64 {
         let mss = u64::from(self.mss.min(u32::from(u16::MAX)));
         // 16 bits of mss, 23 of bytes, 24 of the shift: they fit.
         let bytes = u64::from(bytes.min(1 << 23));
@@ -167,6 +167,16 @@ impl Windows {
     pub(crate) fn reduce(&mut self, loss: Loss) {
         let cwnd = self.halve(loss);
         self.set_cwnd(cwnd);
+    }
+
+    /// Opens cwnd by so many 2^-16 bytes.
+    pub(crate) fn open_by(&mut self, fraction: u64) {
+        self.cwnd = (self.cwnd + fraction).min(u64::from(CWND_MAX) << FRACTION_BITS);
+    }
+
+    /// Sets ssthresh, bytes.
+    pub(crate) fn set_ssthresh(&mut self, bytes: u32) {
+        self.ssthresh = bytes;
     }
 
     /// Sets cwnd, bytes.
