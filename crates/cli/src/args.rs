@@ -319,7 +319,7 @@ pub(crate) enum Oracle {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ns2Tcp {
-    /// The sender
+    /// The sender: tahoe, reno, newreno or sack1, which the suite calls sack
     #[arg(long)]
     pub(crate) tcp: String,
     /// Numbers of the packets that are lost once each, as in 14,28

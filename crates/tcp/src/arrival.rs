@@ -190,6 +190,8 @@ impl Endpoint {
         self.sender.attempts = 0;
         self.sender.set_window(header, shift);
         self.timers.stop(Timer::Retransmission);
+        let handshake = self.sender.timed.map(|(_, sent_at)| now.since(sent_at));
+        self.start_vegas(handshake, now);
         self.measure_round_trip(header, sink, now);
         self.enter(State::Established, sink);
         if self.sender.fin == Fin::Pending {

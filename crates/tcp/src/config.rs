@@ -16,6 +16,10 @@ pub enum Congestion {
     Reno,
     /// Reno that stays in fast recovery until the whole window is repaired (RFC 6582; BASE-3).
     NewReno,
+    /// A window by measured rates, and finer retransmissions (Brakmo and Peterson 1995; BASE-4).
+    Vegas,
+    /// Reno's windows with SACK and a counted pipe (Fall and Floyd 1996; BASE-5).
+    Sack1,
     /// Reno's windows with a scoreboard (RFC 6675; BASE-5).
     Sack,
     /// What Linux calls `reno`, without SACK ([`Config::linux`]).
@@ -27,10 +31,12 @@ pub enum Congestion {
 
 impl Congestion {
     /// Every sender, in the order of history.
-    pub const ALL: [Congestion; 6] = [
+    pub const ALL: [Congestion; 8] = [
         Congestion::Tahoe,
         Congestion::Reno,
         Congestion::NewReno,
+        Congestion::Vegas,
+        Congestion::Sack1,
         Congestion::Sack,
         Congestion::LinuxReno,
         Congestion::Cubic,
@@ -42,6 +48,8 @@ impl Congestion {
             Congestion::Tahoe => "tahoe",
             Congestion::Reno => "reno",
             Congestion::NewReno => "newreno",
+            Congestion::Vegas => "vegas",
+            Congestion::Sack1 => "sack1",
             Congestion::Sack => "sack",
             Congestion::LinuxReno => "linux-reno",
             Congestion::Cubic => "cubic",
@@ -80,8 +88,11 @@ impl FromStr for Congestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halving {
     /// The smaller of cwnd and the peer's window, in whole segments, without Reno's inflation
-    /// (4.3BSD, ns-2).
+    /// (4.3BSD).
     Window,
+    /// The same, but a fast retransmit leaves cwnd there even where that is less than the least
+    /// ssthresh: one segment of three (ns-2).
+    WindowOnly,
     /// The bytes in flight; a timeout that repeats leaves ssthresh alone (RFC 5681, equation 4).
     Flight,
     /// cwnd without inflation; a timeout that repeats leaves ssthresh alone (Linux,
@@ -112,6 +123,22 @@ pub enum Deflation {
     Whole,
     /// All but what it acknowledged, and one segment for the one sent again (RFC 6582, 3.2).
     Acknowledged,
+}
+
+/// How many segments of its own Vegas wants to see queued on the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VegasLimits {
+    /// Fewer than these: the window opens.
+    pub alpha: u32,
+    /// More than these: it closes.
+    pub beta: u32,
+    /// More than these: slow start ends.
+    pub gamma: u32,
+}
+
+impl VegasLimits {
+    /// One to three, as in the paper's Vegas-1,3 (Brakmo and Peterson 1995) and in ns-2.
+    pub const ONE_TO_THREE: VegasLimits = VegasLimits { alpha: 1, beta: 3, gamma: 1 };
 }
 
 /// Whether duplicate ACKs may start fast retransmit while data sent before the last loss is still
@@ -257,6 +284,9 @@ pub struct Config {
     pub timestamps: bool,
     /// SACK (RFC 2018) offered.
     pub sack: bool,
+    /// Most SACK blocks of an ACK; more than 4 never fit, more than 3 not beside timestamps
+    /// (RFC 2018, 3). ns-2 has 3.
+    pub sack_blocks_max: usize,
     /// With SACK, what arrives twice is reported (RFC 2883). Of the senders here Linux's alone
     /// takes note.
     pub dsack: bool,
@@ -276,6 +306,11 @@ pub struct Config {
     pub growth: Growth,
     /// What a partial ACK takes from the inflation.
     pub deflation: Deflation,
+    /// Most new segments that one ACK lets out during NewReno's recovery: 2 in ns-2 (`maxburst`,
+    /// after Fall and Floyd 1996), without bound in RFC 6582.
+    pub recovery_burst_max: u32,
+    /// Vegas' alpha, beta and gamma.
+    pub vegas: VegasLimits,
     /// Fast retransmit soon after a loss.
     pub repeated_fast_retransmit: RepeatedFastRetransmit,
     /// A new segment on each of the first two duplicate ACKs (RFC 3042).
@@ -308,7 +343,8 @@ impl Config {
             send_buffer_bytes: u64::MAX,
             window_scale: None,
             timestamps: false,
-            sack: matches!(congestion, Congestion::Sack),
+            sack: matches!(congestion, Congestion::Sack1 | Congestion::Sack),
+            sack_blocks_max: 4,
             dsack: false,
             delayed_ack: DelayedAck::Within(Duration::from_millis(200)),
             rto: Rto::bsd(deviations, Duration::ZERO),
@@ -318,6 +354,8 @@ impl Config {
             halving: Halving::Window,
             growth: Growth::PerAck,
             deflation: Deflation::Whole,
+            recovery_burst_max: u32::MAX,
+            vegas: VegasLimits::ONE_TO_THREE,
             repeated_fast_retransmit,
             limited_transmit: false,
             idle_restart: IdleRestart::InitialWindow,
@@ -339,6 +377,7 @@ impl Config {
             window_scale: Some(7),
             timestamps: true,
             sack: true,
+            sack_blocks_max: 4,
             dsack: false,
             delayed_ack: DelayedAck::Within(Duration::from_millis(40)),
             rto: Rto::RFC_6298,
@@ -348,6 +387,8 @@ impl Config {
             halving: Halving::Flight,
             growth: Growth::PerByte,
             deflation: Deflation::Acknowledged,
+            recovery_burst_max: u32::MAX,
+            vegas: VegasLimits::ONE_TO_THREE,
             repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
             limited_transmit: true,
             idle_restart: IdleRestart::InitialWindow,
@@ -393,7 +434,8 @@ impl Config {
             send_buffer_bytes: u64::MAX,
             window_scale: None,
             timestamps: false,
-            sack: matches!(congestion, Congestion::Sack),
+            sack: matches!(congestion, Congestion::Sack1 | Congestion::Sack),
+            sack_blocks_max: 3,
             dsack: false,
             delayed_ack: DelayedAck::None,
             rto: Rto {
@@ -407,9 +449,11 @@ impl Config {
             initial_window_segments: 2,
             initial_ssthresh_bytes: window_bytes,
             ssthresh_min_segments: 2,
-            halving: Halving::Window,
+            halving: Halving::WindowOnly,
             growth: Growth::PerAck,
             deflation: Deflation::Whole,
+            recovery_burst_max: 2,
+            vegas: VegasLimits::ONE_TO_THREE,
             repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
             limited_transmit: false,
             idle_restart: IdleRestart::Keep,

@@ -28,7 +28,11 @@ impl Endpoint {
         if self.is_linux_sack() {
             return self.on_linux_sack_timeout(1, sink, now);
         }
+        if let Some(vegas) = self.vegas() {
+            vegas.note(0, now);
+        }
         self.controller.on_timeout(loss);
+        self.controller.collapse();
         self.sender.recovery = Recovery::None;
         self.sender.recover = self.sender.max;
         self.sender.timed = None;

@@ -20,6 +20,7 @@ mod buffer;
 pub mod config;
 mod congestion;
 mod connection;
+mod finer;
 mod frozen;
 mod handoff;
 mod linux;

@@ -103,7 +103,7 @@ impl Endpoint {
             return self.sender.mss;
         }
         let mut blocks = [SackBlock::default(); 4];
-        let count = self.receiver.sack_blocks(&mut blocks[..self.receiver.sack_blocks_max()]);
+        let count = self.receiver.sack_blocks(&mut blocks[..self.sack_blocks_max()]);
         let bytes = if count == 0 { 0 } else { 4 + 8 * count as u32 };
         self.sender.mss.saturating_sub(bytes).max(1)
     }
@@ -135,9 +135,13 @@ impl Endpoint {
         ((now.as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32).wrapping_add(self.timestamp_base)
     }
 
+    fn sack_blocks_max(&self) -> usize {
+        self.receiver.sack_blocks_max().min(self.config.sack_blocks_max)
+    }
+
     fn push_sack(&self, options: &mut Options) {
         let mut blocks = [SackBlock::default(); 4];
-        let room = &mut blocks[..self.receiver.sack_blocks_max()];
+        let room = &mut blocks[..self.sack_blocks_max()];
         let count = self.receiver.sack_blocks(room);
         options.push_sack(&room[..count]);
     }

@@ -37,10 +37,17 @@ impl Endpoint {
             return self.on_linux_sack_ack(header, (self.sender.una, true), sink, now);
         }
         let news = self.note_sack(header);
-        if self.uses_scoreboard() && news == 0 {
+        if let AnyController::Sack1(controller) = &mut self.controller
+            && self.sender.recovery != Recovery::None
+        {
+            controller.on_left(1);
+        } else if self.uses_scoreboard() && news == 0 {
             return;
         }
         self.sender.dupacks = self.sender.dupacks.saturating_add(1);
+        if self.vegas().is_some() {
+            return self.on_vegas_dupack(sink, now);
+        }
         match self.sender.recovery {
             Recovery::Fast => {
                 self.controller.on_dupack();
@@ -61,11 +68,17 @@ impl Endpoint {
         sink: &mut impl Sink,
         now: Instant,
     ) {
-        if self.uses_scoreboard() {
+        if self.is_sack1() && self.sender.recovery == Recovery::None {
+            self.sender.scoreboard.clear();
+        } else if self.uses_scoreboard() {
             self.sender.scoreboard.advance(self.sender.una);
             self.note_sack(header);
         }
         self.sender.dupacks = 0;
+        if self.vegas().is_some() {
+            self.on_vegas_ack(sink, now);
+            return self.report_window(sink);
+        }
         let partial = self.sender.una.before(self.sender.recover);
         match &mut self.sender.recovery {
             Recovery::None => self.controller.on_new_ack(acked),
@@ -81,9 +94,19 @@ impl Endpoint {
             Recovery::Scoreboard { .. } if self.sender.una.at_or_after(self.sender.recover) => {
                 self.sender.recovery = Recovery::None;
                 self.controller.on_recovered();
+                if self.is_sack1() {
+                    self.sender.scoreboard.clear();
+                    // The next loss may follow at once.
+                    self.sender.recover = self.sender.una + u32::MAX;
+                }
             }
             Recovery::Scoreboard { retransmitted } => {
                 *retransmitted = retransmitted.max(self.sender.una);
+                if let AnyController::Sack1(controller) = &mut self.controller {
+                    // The packet sent again has left, and the one that was lost.
+                    controller.on_left(2);
+                    self.sender.dupacks = DUPACK_THRESHOLD + 1;
+                }
             }
         }
         self.report_window(sink);
@@ -104,7 +127,7 @@ impl Endpoint {
     /// Takes SACK blocks if the sender uses them; returns the bytes newly SACKed.
     #[inline]
     pub(crate) fn note_sack(&mut self, header: &Header) -> u32 {
-        if !self.uses_scoreboard() {
+        if !self.uses_scoreboard() || self.is_blind() {
             return 0;
         }
         let (una, max) = (self.sender.una, self.sender.max);
@@ -113,6 +136,9 @@ impl Endpoint {
 
     /// Moves `next` past SACKed bytes; returns how many bytes the hole there has.
     pub(crate) fn skip_sacked(&mut self) -> u32 {
+        if self.is_sack1() {
+            return u32::MAX;
+        }
         let sender = &mut self.sender;
         let Some(highest) = sender.scoreboard.highest() else { return u32::MAX };
         match sender.scoreboard.next_hole(sender.next) {
@@ -130,6 +156,9 @@ impl Endpoint {
     /// Sends while the pipe has room (RFC 6675, 5, step C, and `NextSeg`).
     pub(crate) fn fill_pipe(&mut self, sink: &mut impl Sink, now: Instant) {
         let Recovery::Scoreboard { mut retransmitted } = self.sender.recovery else { return };
+        if self.is_sack1() {
+            return self.fill_counted_pipe(retransmitted, sink, now);
+        }
         let (una, mss) = (self.sender.una, self.sender.mss);
         let lost_edge = self.sender.scoreboard.lost_edge(una, mss);
         let mut pipe = self.sender.scoreboard.pipe(una, self.sender.max, retransmitted, mss);
@@ -151,6 +180,29 @@ impl Endpoint {
                 break;
             }
             pipe += units;
+        }
+        self.sender.recovery = Recovery::Scoreboard { retransmitted };
+    }
+
+    /// The same with Sack1's pipe: first every hole, then new data. The duplicate ACK that began
+    /// the recovery lets nothing more out.
+    fn fill_counted_pipe(&mut self, mut retransmitted: Seq, sink: &mut impl Sink, now: Instant) {
+        if self.sender.dupacks == DUPACK_THRESHOLD {
+            return;
+        }
+        while let AnyController::Sack1(controller) = &self.controller
+            && controller.has_room()
+        {
+            let units = match self.sender.scoreboard.next_hole(retransmitted) {
+                Some(hole) => self.resend_hole(hole, &mut retransmitted, sink, now),
+                None => self.send_next(u32::MAX, sink, now),
+            };
+            if units == 0 {
+                break;
+            }
+            if let AnyController::Sack1(controller) = &mut self.controller {
+                controller.on_sent();
+            }
         }
         self.sender.recovery = Recovery::Scoreboard { retransmitted };
     }
@@ -185,7 +237,7 @@ impl Endpoint {
     }
 
     /// The first loss of a window (RFC 5681, 3.2; CI-TCP-6).
-    fn fast_retransmit(&mut self, sink: &mut impl Sink, now: Instant) {
+    pub(crate) fn fast_retransmit(&mut self, sink: &mut impl Sink, now: Instant) {
         let seq = self.sender.una;
         let loss = self.loss(0);
         self.statistics.fast_retransmits += 1;
@@ -201,7 +253,7 @@ impl Endpoint {
                 self.sender.recovery = Recovery::Fast;
                 self.resend_first(sink, now);
             }
-            Repair::Scoreboard => {
+            Repair::Scoreboard | Repair::Pipe => {
                 let units = self.resend_first(sink, now);
                 self.sender.recovery = Recovery::Scoreboard { retransmitted: seq + units };
             }
@@ -210,7 +262,7 @@ impl Endpoint {
     }
 
     /// Sends the oldest unacknowledged segment again.
-    fn resend_first(&mut self, sink: &mut impl Sink, now: Instant) -> u32 {
+    pub(crate) fn resend_first(&mut self, sink: &mut impl Sink, now: Instant) -> u32 {
         let una = self.sender.una;
         let hole =
             self.sender.scoreboard.next_hole(una).map_or(u32::MAX, |(_, end)| end.since(una));
@@ -219,6 +271,17 @@ impl Endpoint {
     }
 
     fn uses_scoreboard(&self) -> bool {
-        matches!(self.controller, AnyController::Sack(_))
+        matches!(self.controller, AnyController::Sack(_) | AnyController::Sack1(_))
+    }
+
+    /// Sack1, unlike RFC 6675, looks at the scoreboard during recovery only: after a timeout it goes
+    /// back over everything.
+    pub(crate) fn is_sack1(&self) -> bool {
+        matches!(self.controller, AnyController::Sack1(_))
+    }
+
+    /// Sack1 takes no note of duplicate ACKs from a timeout to the next new ACK.
+    fn is_blind(&self) -> bool {
+        self.is_sack1() && self.sender.attempts > 0
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::buffer::Buffer;
 use crate::config::IdleRestart;
-use crate::congestion::{AnyController, Loss};
+use crate::congestion::{AnyController, Loss, Repair};
 use crate::connection::Endpoint;
 use crate::output::Segment;
 use crate::recovery::Recovery;
@@ -288,8 +288,13 @@ impl Endpoint {
             Recovery::None | Recovery::Fast if self.is_linux_sack() => {
                 self.transmit_linux_sack(sink, now);
             }
-            Recovery::None | Recovery::Fast => {
-                while self.send_next(self.cwnd_left(), sink, now) > 0 {}
+            Recovery::None => while self.send_next(self.cwnd_left(), sink, now) > 0 {},
+            Recovery::Fast => {
+                let burst = match self.controller.repair() {
+                    Repair::PartialAcks => self.config.recovery_burst_max,
+                    _ => u32::MAX,
+                };
+                (0..burst).take_while(|_| self.send_next(self.cwnd_left(), sink, now) > 0).count();
             }
         }
         self.arm(now);
@@ -307,7 +312,7 @@ impl Endpoint {
     fn cwnd_left(&self) -> u32 {
         let sender = &self.sender;
         let mut in_network = sender.next.since(sender.una);
-        if sender.next != sender.max {
+        if sender.next != sender.max && !self.is_sack1() {
             in_network -= sender.scoreboard.sacked_before(sender.next);
         }
         let limited = self.limited_transmit_bytes();
@@ -404,6 +409,9 @@ impl Endpoint {
         self.statistics.data_segments_sent += 1;
         self.statistics.bytes_sent += u64::from(length);
         self.emit(Segment { seq, flags, payload, cause }, sink, now);
+        if let AnyController::Vegas(vegas) = &mut self.controller {
+            vegas.on_sent(end, now);
+        }
         length + u32::from(has_fin)
     }
 

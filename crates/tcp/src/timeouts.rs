@@ -42,6 +42,9 @@ impl Endpoint {
             return self.on_linux_sack_timeout(attempt, sink, now);
         }
         let loss = self.loss(attempt);
+        if let Some(vegas) = self.vegas() {
+            vegas.note(0, now);
+        }
         self.controller.on_timeout(loss);
         let sender = &mut self.sender;
         sender.dupacks = 0;

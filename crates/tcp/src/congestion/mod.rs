@@ -8,9 +8,12 @@ mod cubic;
 mod newreno;
 mod reno;
 mod sack;
+mod sack1;
 mod tahoe;
+mod vegas;
 mod windows;
 
+pub(crate) use vegas::Vegas;
 pub(crate) use windows::Windows;
 
 use crate::config::{Config, Congestion};
@@ -19,6 +22,7 @@ use crate::linux::sack::LinuxSack;
 use newreno::NewReno;
 use reno::Reno;
 use sack::Sack;
+use sack1::Sack1;
 use tahoe::Tahoe;
 
 /// Duplicate ACKs that stand for a loss (RFC 5681, 3.2; CI-TCP-6).
@@ -51,8 +55,7 @@ pub(crate) trait Controller {
 
     /// Duplicate ACKs or SACK blocks show a loss; fast retransmit follows.
     fn on_fast_retransmit(&mut self, loss: Loss) {
-        self.windows_mut().halve(loss);
-        self.windows_mut().deflate();
+        self.windows_mut().reduce(loss);
     }
 
     /// The ACK came that ends recovery.
@@ -92,6 +95,8 @@ pub(crate) enum Repair {
     PartialAcks,
     /// It fills the holes that SACK blocks show (RFC 6675).
     Scoreboard,
+    /// The same, by a counter of packets (Fall and Floyd 1996).
+    Pipe,
     /// It has a state machine of its own ([`crate::linux`]).
     Linux,
 }
@@ -113,6 +118,9 @@ pub(crate) enum AnyController {
     Tahoe(Tahoe),
     Reno(Reno),
     NewReno(NewReno),
+    /// It is large.
+    Vegas(Box<Vegas>),
+    Sack1(Sack1),
     Sack(Sack),
     // Boxed since they are large.
     Linux(Box<Linux>),
@@ -126,6 +134,8 @@ macro_rules! each {
             AnyController::Tahoe($controller) => $call,
             AnyController::Reno($controller) => $call,
             AnyController::NewReno($controller) => $call,
+            AnyController::Vegas($controller) => $call,
+            AnyController::Sack1($controller) => $call,
             AnyController::Sack($controller) => $call,
             AnyController::Linux($controller) => $call,
             AnyController::LinuxSack($controller) => $call,
@@ -134,12 +144,14 @@ macro_rules! each {
 }
 
 impl AnyController {
-    /// The configured controller; without SACK blocks, RFC 6675's sender has Reno's recovery.
+    /// The configured controller; without SACK blocks, the senders that need them are Reno.
     pub(crate) fn new(config: &Config, mss: u32, sack: SackUse) -> Self {
         let windows = Windows::new(config, mss);
         match (config.congestion, sack) {
             (Congestion::Tahoe, _) => AnyController::Tahoe(Tahoe::new(windows)),
+            (Congestion::Sack1, SackUse::Agreed) => AnyController::Sack1(Sack1::new(windows)),
             (Congestion::Sack, SackUse::Agreed) => AnyController::Sack(Sack::new(windows)),
+            (Congestion::Vegas, _) => AnyController::Vegas(Box::new(Vegas::new(config, windows))),
             (Congestion::NewReno, _) => AnyController::NewReno(NewReno::new(config, windows)),
             (Congestion::Cubic, SackUse::Agreed) => {
                 AnyController::LinuxSack(Box::new(LinuxSack::new(config, mss)))
@@ -147,7 +159,9 @@ impl AnyController {
             (Congestion::LinuxReno | Congestion::Cubic, _) => {
                 AnyController::Linux(Box::new(Linux::new(config, mss)))
             }
-            (Congestion::Reno | Congestion::Sack, _) => AnyController::Reno(Reno::new(windows)),
+            (Congestion::Reno | Congestion::Sack1 | Congestion::Sack, _) => {
+                AnyController::Reno(Reno::new(windows))
+            }
         }
     }
 
@@ -181,6 +195,11 @@ impl AnyController {
 
     pub(crate) fn on_timeout(&mut self, loss: Loss) {
         each!(self, controller => controller.on_timeout(loss));
+    }
+
+    /// Slow start from one segment.
+    pub(crate) fn collapse(&mut self) {
+        each!(self, controller => controller.windows_mut().collapse());
     }
 
     pub(crate) fn on_idle(&mut self) {

@@ -40,8 +40,7 @@ impl Controller for Reno {
     }
 
     fn on_fast_retransmit(&mut self, loss: Loss) {
-        self.windows.halve(loss);
-        self.windows.deflate();
+        self.windows.reduce(loss);
         self.inflation = DUPACK_THRESHOLD * self.windows.mss();
     }
 

@@ -115,7 +115,7 @@ impl Windows {
 
     /// mss * bytes / cwnd in 2^-16 bytes, with 8 of the divisor's fractional bits.
     #[inline]
-    fn avoidance(&self, bytes: u32) -> u64 {
+    pub(crate) fn avoidance(&self, bytes: u32) -> u64 {
         let mss = u64::from(self.mss.min(u32::from(u16::MAX)));
         // 16 bits of mss, 23 of bytes, 24 of the shift: they fit.
         let bytes = u64::from(bytes.min(1 << 23));
@@ -141,15 +141,16 @@ impl Windows {
         }
     }
 
-    /// Sets ssthresh to half of what the configuration says, or to what CUBIC says.
-    pub(crate) fn halve(&mut self, loss: Loss) {
+    /// Sets ssthresh to half of what the configuration says, or to what CUBIC says; returns what a
+    /// fast retransmit leaves of cwnd: the same, but in ns-2 without the floor.
+    pub(crate) fn halve(&mut self, loss: Loss) -> u32 {
         let cwnd = self.cwnd() / self.mss;
         if let Some(cubic) = &mut self.cubic {
             self.ssthresh = (cubic.reduce(cwnd) * self.mss).max(self.ssthresh_min);
-            return;
+            return self.ssthresh;
         }
         let half = match self.halving {
-            Halving::Window => {
+            Halving::Window | Halving::WindowOnly => {
                 let segments = self.cwnd().min(loss.send_window) / 2 / self.mss;
                 segments * self.mss
             }
@@ -159,6 +160,23 @@ impl Windows {
         };
         self.ssthresh = half.max(self.ssthresh_min);
         self.counted = 0;
+        if self.halving == Halving::WindowOnly { half } else { self.ssthresh }
+    }
+
+    /// A loss that a fast retransmit repairs: ssthresh is halved, and cwnd goes there.
+    pub(crate) fn reduce(&mut self, loss: Loss) {
+        let cwnd = self.halve(loss);
+        self.set_cwnd(cwnd);
+    }
+
+    /// Opens cwnd by so many 2^-16 bytes.
+    pub(crate) fn open_by(&mut self, fraction: u64) {
+        self.cwnd = (self.cwnd + fraction).min(u64::from(CWND_MAX) << FRACTION_BITS);
+    }
+
+    /// Sets ssthresh, bytes.
+    pub(crate) fn set_ssthresh(&mut self, bytes: u32) {
+        self.ssthresh = bytes;
     }
 
     /// Sets cwnd, bytes.

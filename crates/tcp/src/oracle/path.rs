@@ -4,7 +4,8 @@
 //!   sender ── 8 Mb/s, 0 ms ── r1 ── 800 kb/s, 100 ms, 8 packets ── k1, the receiver
 //! ```
 //!
-//! Packet sizes are ns-2's: payload and 40 bytes, whatever options our endpoints use.
+//! Packet sizes are ns-2's: payload, 40 bytes and 8 per SACK block, whatever options our endpoints
+//! use.
 
 use crate::{Config, Endpoint};
 use sansio::{
@@ -17,6 +18,7 @@ use wire::tcp::Seq;
 /// Payload of a data packet, bytes.
 const PAYLOAD_BYTES: u32 = 1000;
 const HEADER_BYTES: u32 = 40;
+const SACK_BLOCK_BYTES: u32 = 8;
 const ACCESS_RATE: BitRate = BitRate::from_mbps(8);
 const SLOW_RATE: BitRate = BitRate::from_bps(800_000);
 const SLOW_DELAY: Duration = Duration::from_millis(100);
@@ -215,7 +217,8 @@ impl Path {
 }
 
 fn bytes(packet: &PacketRef) -> u32 {
-    packet.payload.len() + HEADER_BYTES
+    let blocks = packet.as_tcp().map_or(0, |header| header.options.sack_blocks().count() as u32);
+    packet.payload.len() + HEADER_BYTES + SACK_BLOCK_BYTES * blocks
 }
 
 /// Keeps what an endpoint sends.

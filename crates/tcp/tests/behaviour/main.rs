@@ -10,3 +10,4 @@ mod properties;
 mod sending;
 mod smoltcp;
 mod transfer;
+mod vegas;

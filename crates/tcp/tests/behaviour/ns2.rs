@@ -15,9 +15,18 @@ const ONE_DROP_RENO: &str = include_str!("../data/ns2-tcp-variants/onedrop_reno.
 const TWO_DROPS_RENO: &str = include_str!("../data/ns2-tcp-variants/twodrops_reno.csv");
 const ONE_DROP_NEWRENO: &str = include_str!("../data/ns2-tcp-variants/onedrop_newreno.csv");
 const TWO_DROPS_NEWRENO: &str = include_str!("../data/ns2-tcp-variants/twodrops_newreno.csv");
+const ONE_DROP_SACK1: &str = include_str!("../data/ns2-tcp-variants/onedrop_sack.csv");
+const TWO_DROPS_SACK1: &str = include_str!("../data/ns2-tcp-variants/twodrops_sack.csv");
+
+/// A trace made with ns-2 (`SOURCE.md` there).
+macro_rules! generated {
+    ($name:literal) => {
+        include_str!(concat!("../data/ns2-generated/", $name, ".csv"))
+    };
+}
 
 #[test]
-fn tahoe_reno_and_newreno_match_ns2_row_for_row() {
+fn base_1_2_3_5_the_senders_of_fall_and_floyd_match_ns2_row_for_row() {
     for (congestion, drops, csv) in [
         (Congestion::Tahoe, &[14][..], ONE_DROP_TAHOE),
         (Congestion::Tahoe, &[14, 28], TWO_DROPS_TAHOE),
@@ -25,12 +34,41 @@ fn tahoe_reno_and_newreno_match_ns2_row_for_row() {
         (Congestion::Reno, &[14, 28], TWO_DROPS_RENO),
         (Congestion::NewReno, &[14], ONE_DROP_NEWRENO),
         (Congestion::NewReno, &[14, 28], TWO_DROPS_NEWRENO),
+        (Congestion::Sack1, &[14], ONE_DROP_SACK1),
+        (Congestion::Sack1, &[14, 28], TWO_DROPS_SACK1),
+        (Congestion::Tahoe, &THREE, generated!("threedrops_tahoe")),
+        (Congestion::Reno, &THREE, generated!("threedrops_reno")),
+        (Congestion::NewReno, &FOUR, generated!("fourdrops_newreno")),
+        (Congestion::Sack1, &FOUR, generated!("fourdrops_sack")),
+        (Congestion::Sack1, &[10, 21], generated!("losses_in_a_row_sack")),
+        (Congestion::NewReno, &[23, 45], generated!("burst_of_two_newreno")),
     ] {
-        let report = check(&replay(congestion, drops), csv).expect("the trace is well-formed");
-        assert!(report.is_match(), "{congestion} {drops:?}: {report}");
-        assert_eq!(report.matched, csv.matches(",data,").count());
-        assert_eq!(report.matched, report.rows);
+        matches(&replay(congestion, drops), csv);
     }
+}
+
+#[test]
+fn rfc_3042_with_limited_transmit_too() {
+    for (congestion, drops, csv) in [
+        (Congestion::Tahoe, &EIGHT[..], generated!("multiple_SA_tahoe")),
+        (Congestion::Reno, &FOUR, generated!("fourdrops_SA_reno")),
+        (Congestion::NewReno, &EIGHT, generated!("multiple_SA_newreno")),
+        (Congestion::Sack1, &EIGHT, generated!("multiple_SA_sack")),
+        (Congestion::NewReno, &[2], generated!("window_of_three_SA_newreno")),
+    ] {
+        matches(&Replay { limited_transmit: true, ..replay(congestion, drops) }, csv);
+    }
+}
+
+const THREE: [u64; 3] = [14, 26, 28];
+const FOUR: [u64; 4] = [14, 24, 26, 28];
+const EIGHT: [u64; 8] = [11, 12, 13, 14, 16, 17, 18, 19];
+
+fn matches(replay: &Replay, csv: &str) {
+    let report = check(replay, csv).expect("the trace is well-formed");
+    assert!(report.is_match(), "{} {:?}: {report}", replay.congestion, replay.drops);
+    assert_eq!(report.matched, csv.matches(",data,").count());
+    assert_eq!(report.matched, report.rows);
 }
 
 #[test]
