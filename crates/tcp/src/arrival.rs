@@ -94,6 +94,7 @@ impl Endpoint {
         }
         self.transmit(sink, now);
         self.acknowledge(sink, now);
+        self.receiver.read(now);
         DropReason::Consumed
     }
 
@@ -192,6 +193,7 @@ impl Endpoint {
         self.sender.set_window(header, shift);
         self.timers.stop(Timer::Retransmission);
         self.measure_round_trip(header, sink, now);
+        self.receiver.on_established(now);
         self.enter(State::Established, sink);
         if self.sender.fin == Fin::Pending {
             self.enter(State::FinWait1, sink);

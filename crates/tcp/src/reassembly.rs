@@ -46,6 +46,12 @@ impl Reassembly {
         self.ranges.iter().map(|range| u64::from(range.end.since(range.start))).sum()
     }
 
+    /// How many packets are kept, or parts of such.
+    #[inline]
+    pub(crate) fn packets(&self) -> u32 {
+        self.pieces.len() as u32
+    }
+
     /// The byte after the last one kept.
     pub(crate) fn end(&self) -> Option<Seq> {
         self.ranges.last().map(|range| range.end)
