@@ -312,7 +312,12 @@ fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
         // A kernel that is told its window does not tune it.
         config.receive_window = ReceiveWindow::Whole;
     }
-    config.window_scale = config.window_scale.map(|_| scale_for(config.receive_buffer_bytes));
+    if config.receive_window == ReceiveWindow::Whole {
+        config.window_scale = config.window_scale.map(|_| scale_for(config.receive_buffer_bytes));
+    } else {
+        // As much as the endpoint finds that its buffer needs.
+        config.window_scale = config.window_scale.map(|_| WINDOW_SCALE_MAX);
+    }
     config
 }
 
@@ -322,6 +327,9 @@ fn with_tick_phase(config: Config, random: &mut Random) -> Config {
     let phase = random.uniform_time(Duration::ZERO, tick);
     Config { rto: Rto { model: TimerModel::Ticks { tick, phase }, ..config.rto }, ..config }
 }
+
+/// Largest shift count (RFC 7323, 2.3).
+const WINDOW_SCALE_MAX: u8 = 14;
 
 /// The smallest shift count that can say this window.
 fn scale_for(window_bytes: u32) -> u8 {

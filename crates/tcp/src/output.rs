@@ -129,10 +129,13 @@ impl Endpoint {
         header.options.timestamps().map(|timestamps| timestamps.echo)
     }
 
-    /// Our timestamp clock; it begins at a number of the connection's own.
+    /// Our timestamp clock; it begins at a number of the connection's own, and its ticks at an
+    /// instant of the host's own.
     #[inline]
     pub(crate) fn timestamp(&self, now: Instant) -> u32 {
-        ((now.as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32).wrapping_add(self.timestamp_base)
+        let phase = u64::from(self.timestamp_base % 1000) * TIMESTAMP_TICK.as_nanos() / 1000;
+        let ticks = now.as_nanos().saturating_add(phase) / TIMESTAMP_TICK.as_nanos();
+        (ticks as u32).wrapping_add(self.timestamp_base)
     }
 
     fn sack_blocks_max(&self) -> usize {

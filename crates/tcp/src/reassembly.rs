@@ -53,6 +53,12 @@ impl Reassembly {
         self.ranges().iter().map(length).sum()
     }
 
+    /// How many packets are kept, or parts of such.
+    #[inline]
+    pub(crate) fn packets(&self) -> u32 {
+        self.held.as_ref().map_or(0, |held| held.pieces.len() as u32)
+    }
+
     /// The byte after the last one kept.
     pub(crate) fn end(&self) -> Option<Seq> {
         self.ranges().last().map(|range| range.end)

@@ -5,12 +5,12 @@
 //! whenever it is empty, however little was read.
 
 use crate::buffer::Buffer;
-use crate::config::{Config, DelayedAck};
+use crate::config::{Config, DelayedAck, ReceiveWindow};
 use crate::connection::Endpoint;
 use crate::reassembly::{Reassembly, SACK_BLOCKS_MAX};
 use crate::state::State;
 use crate::timers::Timer;
-use crate::tuning::Tuning;
+use crate::tuning::{self, Tuning, Waiting};
 use sansio::{Delivery, Duration, EventKind, Instant, Packet, Payload, Sink};
 use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps};
 
@@ -105,7 +105,12 @@ impl Receiver {
     /// The shift count to offer: as configured, but no more than the buffer needs, since each
     /// bit makes the window coarser.
     pub(crate) fn shift_wanted(&self, config: &Config) -> Option<u8> {
-        let needed = (0..SHIFT_MAX).find(|shift| self.buffer_bytes >> shift <= FIELD_MAX);
+        // Linux's shift is for its memory, not for the window that it makes of it.
+        let most = match config.receive_window {
+            ReceiveWindow::Whole => self.buffer_bytes,
+            ReceiveWindow::Tuned => tuning::memory_for(self.buffer_bytes),
+        };
+        let needed = (0..SHIFT_MAX).find(|shift| most >> shift <= FIELD_MAX);
         config.window_scale.map(|shift| shift.min(needed.unwrap_or(SHIFT_MAX)))
     }
 
@@ -118,7 +123,26 @@ impl Receiver {
 
     /// From here on the window is tuned; segments have at most `mss` bytes.
     pub(crate) fn start_tuning(&mut self, mss: u32) {
-        self.tuning = Some(Box::new(Tuning::new(mss)));
+        self.tuning = Some(Box::new(Tuning::new(mss, self.buffer_bytes, self.sack)));
+    }
+
+    /// The handshake is over.
+    pub(crate) fn on_established(&mut self, now: Instant) {
+        self.tuning.iter_mut().for_each(|tuning| tuning.start(now));
+    }
+
+    /// The application of a Linux receiver reads all that is in order, once that is acknowledged.
+    #[inline]
+    pub(crate) fn read(&mut self, now: Instant) {
+        let span = self.waiting().span;
+        self.tuning.iter_mut().for_each(|tuning| tuning.read(span, now));
+    }
+
+    /// What waits beyond a hole.
+    #[inline]
+    fn waiting(&self) -> Waiting {
+        let span = self.reassembly.end().map_or(0, |end| end.since(self.next));
+        Waiting { packets: self.reassembly.packets(), span }
     }
 
     pub(crate) fn forget_holes(&mut self) {
@@ -246,8 +270,7 @@ impl Receiver {
     fn edge_wanted(&self) -> Seq {
         let free = u64::from(self.buffer_bytes).saturating_sub(self.unread.len()) as u32;
         let Some(tuning) = &self.tuning else { return self.next + free };
-        let held = self.unread.len().saturating_add(self.reassembly.bytes());
-        self.next + free.min(tuning.window(held))
+        self.next + free.min(tuning.window(self.waiting(), self.shift))
     }
 
     /// RFC 9293, 3.8.6.2.2, for a buffer that is not empty.
@@ -279,11 +302,11 @@ impl Endpoint {
             && receiver.fin.is_none();
         if in_order && !has_fin {
             self.accept(packet.payload.clone(), sink);
-            self.note_read(length, now);
-            self.delay_ack(packet.segments(), now);
+            let is_pushed = header.flags.contains(Flags::PSH) || length < self.sender.mss;
+            self.delay_ack(packet.segments(), is_pushed, now);
             return;
         }
-        self.receive_slowly(header, &packet.payload, sink, now);
+        self.receive_slowly(header, &packet.payload, sink);
         if self.receiver.fin == Some(self.receiver.next) && !self.receiver.finished {
             self.receiver.next += 1;
             self.receiver.finished = true;
@@ -293,13 +316,7 @@ impl Endpoint {
 
     /// Anything but the next bytes alone: parts are old, beyond the window or a hole, or there is
     /// a FIN. All of that is acknowledged at once (RFC 5681, 4.2).
-    fn receive_slowly(
-        &mut self,
-        header: &Header,
-        payload: &Payload,
-        sink: &mut impl Sink,
-        now: Instant,
-    ) {
+    fn receive_slowly(&mut self, header: &Header, payload: &Payload, sink: &mut impl Sink) {
         let receiver = &mut self.receiver;
         receiver.ack = AckDue::Now;
         let limit = receiver.fin.unwrap_or(receiver.edge).min(receiver.edge);
@@ -325,25 +342,25 @@ impl Endpoint {
         if start.after(receiver.next) {
             self.statistics.out_of_order_segments_received += 1;
             let pieces_max = receiver.pieces_max;
-            let span = stop.max(receiver.reassembly.end().unwrap_or(stop)).since(receiver.next);
-            receiver.tuning.iter_mut().for_each(|tuning| tuning.on_out_of_order(span));
             let held = receiver.tells_repetitions.then(|| receiver.reassembly.bytes());
             let is_kept = receiver.reassembly.insert(start, &fresh, pieces_max);
             if is_kept && held == Some(receiver.reassembly.bytes()) {
                 receiver.note_repetition(start, stop);
             }
+            let waiting = receiver.waiting();
+            receiver.tuning.iter_mut().for_each(|tuning| tuning.on_out_of_order(waiting));
             if !is_kept {
                 let value = pieces_max as u64;
                 self.report(sink, || EventKind::Limit { name: "tcp pieces out of order", value });
             }
             return;
         }
-        let before = self.receiver.next;
         self.accept(fresh, sink);
         while let Some(payload) = self.receiver.reassembly.pop(self.receiver.next) {
+            let bytes = payload.len();
+            self.receiver.tuning.iter_mut().for_each(|tuning| tuning.on_joined(bytes));
             self.accept(payload, sink);
         }
-        self.note_read(self.receiver.next.since(before), now);
     }
 
     /// Takes the next bytes in order.
@@ -356,14 +373,6 @@ impl Endpoint {
             sink.deliver(Delivery { payload });
         } else {
             self.receiver.unread.push(payload);
-        }
-    }
-
-    /// The application of a Linux receiver reads all that is in order.
-    #[inline]
-    fn note_read(&mut self, bytes: u32, now: Instant) {
-        if let Some(tuning) = &mut self.receiver.tuning {
-            tuning.on_read(bytes, now);
         }
     }
 
@@ -381,18 +390,22 @@ impl Endpoint {
         if let Some((echo, age)) = echo.filter(|_| length >= self.sender.mss) {
             tuning.on_echo(echo, age);
         }
-        if header.seq == receiver.next {
-            let waiting = receiver.unread.len().saturating_add(receiver.reassembly.bytes());
-            tuning.on_in_order(waiting.saturating_add(length.into()));
+        let end = header.seq + length;
+        if header.seq.at_or_before(receiver.next) && end.after(receiver.next) {
+            tuning.on_in_order(end.since(receiver.next), receiver.reassembly.packets());
         }
     }
 
+    /// `is_pushed`: it ends what the peer had to send at once. A Linux receiver that sends no data
+    /// itself acknowledges such a segment when it is read (`tcp_cleanup_rbuf`).
     #[inline]
-    fn delay_ack(&mut self, segments: u32, now: Instant) {
+    fn delay_ack(&mut self, segments: u32, is_pushed: bool, now: Instant) {
+        let is_one_way = self.statistics.data_segments_sent == 0;
         let receiver = &mut self.receiver;
         receiver.unanswered += segments;
+        let hurries = receiver.is_quick() || receiver.tuning.is_some() && is_pushed && is_one_way;
         match self.config.delayed_ack {
-            DelayedAck::Within(span) if receiver.unanswered < 2 && !receiver.is_quick() => {
+            DelayedAck::Within(span) if receiver.unanswered < 2 && !hurries => {
                 receiver.ack = AckDue::Later;
                 if !self.timers.is_armed(Timer::DelayedAck) {
                     self.timers.set(Timer::DelayedAck, now + span);

@@ -46,7 +46,9 @@ pub(crate) struct Sender {
     pub(crate) probed: bool,
     /// The segment being timed: its end, and when it was sent.
     pub(crate) timed: Option<(Seq, Instant)>,
-    last_data_at: Instant,
+    pub(crate) last_data_at: Instant,
+    /// Where the last burst of several segments ends: there its receiver is asked to hurry.
+    pub(crate) burst_end: Option<Seq>,
     /// Written bytes from `una` on.
     pub(crate) buffer: Buffer,
     pub(crate) scoreboard: Scoreboard,
@@ -89,6 +91,7 @@ impl Sender {
             attempts: 0,
             probes: 0,
             last_data_at: Instant::ZERO,
+            burst_end: None,
             timed_out_at: Instant::ZERO,
         }
     }
@@ -223,7 +226,7 @@ impl Endpoint {
         if self.sender.una == self.sender.max {
             self.timers.stop(Timer::Retransmission);
         } else {
-            self.timers.set(Timer::Retransmission, self.rtt.deadline(now));
+            self.timers.set(Timer::Retransmission, self.retransmission_deadline(now));
         }
     }
 
@@ -342,8 +345,8 @@ impl Endpoint {
             // Only the peer's window is small: half of its largest is worth a segment, less waits
             // for an ACK or the persist timer (RFC 9293, 3.8.6.2.1).
             let is_worth = match &self.controller {
-                AnyController::Linux(linux) => linux.may_send_runt(sender.una),
-                AnyController::LinuxSack(linux) => linux.may_send_runt(sender.una),
+                // The burst was measured to fill the window.
+                AnyController::Linux(_) | AnyController::LinuxSack(_) => by_cwnd == by_peer,
                 _ => by_peer >= sender.window_max / 2,
             };
             if !is_worth {
@@ -388,12 +391,13 @@ impl Endpoint {
         let length = payload.len();
         let is_last = u64::from(offset) + u64::from(length) == sender.buffer.len();
         let has_fin = is_last && sender.fin == Fin::Pending && offset + length < sender.window;
-        let flags = match (has_fin, is_last) {
+        let end = seq + length;
+        let pushes = is_last || sender.burst_end == Some(end);
+        let flags = match (has_fin, pushes) {
             (true, _) => Flags::ACK.with(Flags::PSH).with(Flags::FIN),
             (false, true) => Flags::ACK.with(Flags::PSH),
             (false, false) => Flags::ACK,
         };
-        let end = seq + length;
         let cause = if end.at_or_before(sender.max) {
             self.statistics.segments_retransmitted += 1;
             self.statistics.bytes_retransmitted += u64::from(length);
@@ -422,7 +426,7 @@ impl Endpoint {
         if self.sender.next != self.sender.una {
             let timers = [Timer::Retransmission, Timer::LossProbe, Timer::Reordering];
             if !timers.into_iter().any(|timer| self.timers.is_armed(timer)) {
-                self.timers.set(Timer::Retransmission, self.rtt.deadline(now));
+                self.timers.set(Timer::Retransmission, self.retransmission_deadline(now));
             }
             self.timers.stop(Timer::Persist);
             self.sender.probes = 0;

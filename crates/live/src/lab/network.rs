@@ -264,8 +264,11 @@ const SETTINGS: [(&str, &str); 5] = [
     ("net/ipv4/ip_forward", "1"),
     ("net/ipv4/conf/all/send_redirects", "0"),
     ("net/ipv4/tcp_no_metrics_save", "1"),
-    ("net/ipv4/tcp_rmem", "4096 131072 16777216"),
-    ("net/ipv4/tcp_wmem", "4096 131072 16777216"),
+    // Memory for a window of 6 MiB (`Scenario::WINDOW_MODERN`): 160 bytes in 256 are payload.
+    ("net/ipv4/tcp_rmem", "4096 131072 10066329"),
+    // The application is ahead of the sender: what it writes late is sent when it is written, not
+    // when an ACK lets it out.
+    ("net/ipv4/tcp_wmem", "4096 16777216 16777216"),
 ];
 
 fn remove(name: &str) -> Result<()> {

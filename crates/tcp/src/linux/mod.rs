@@ -13,11 +13,13 @@
 //!   the next timeout;
 //! * timestamps show mistakes, which are taken back ([`undo`]; RFC 3522), and so does F-RTO
 //!   (RFC 5682, section 2);
-//! * cwnd opens only while it is what limits (RFC 7661).
+//! * cwnd opens only while it is what limits (RFC 7661);
+//! * what may be sent goes out in bursts ([`burst`]).
 //!
 //! What is decided is here, on plain values; what is sent is in `transmit`. Not modelled: pacing,
-//! ECN, the halving of cwnd during idleness, the kernel's 4 ms clock.
+//! ECN, the halving of cwnd during idleness.
 
+mod burst;
 mod clock;
 pub(crate) mod prr;
 mod queue;
@@ -421,8 +423,8 @@ impl Linux {
     }
 
     /// What could be sent has been, up to `next` (`tcp_cwnd_validate`).
-    fn note_use(&mut self, una: Seq, next: Seq, has_sent: bool) {
-        let is_limited = self.room() == 0;
+    fn note_use(&mut self, una: Seq, next: Seq, (has_sent, awaits_ack): (bool, bool)) {
+        let is_limited = awaits_ack || self.room() == 0;
         let Use { is_limited: was_limited, segments_max, until } = self.use_of_cwnd;
         let is_more = !was_limited && self.queue.len() > segments_max;
         if (has_sent || is_limited) && (una.at_or_after(until) || is_limited || is_more) {
@@ -493,14 +495,14 @@ mod tests {
     #[test]
     fn rfc_7661_cwnd_opens_only_while_it_limits() {
         let mut linux = linux(4);
-        linux.note_use(Seq(0), Seq(4 * MSS), true);
+        linux.note_use(Seq(0), Seq(4 * MSS), (true, false));
         for una in 1..=4 {
             let acked = linux.queue.acknowledge(Seq(una * MSS));
             linux.on_ack(&ack(una, 4, false), acked);
         }
         assert_eq!(linux.cwnd_segments(), 10, "ten may be sent, four were");
         (5..=24).for_each(|end| linux.on_sent(Seq(end * MSS), MSS, Instant::ZERO));
-        linux.note_use(Seq(4 * MSS), Seq(24 * MSS), true);
+        linux.note_use(Seq(4 * MSS), Seq(24 * MSS), (true, false));
         let acked = linux.queue.acknowledge(Seq(6 * MSS));
         linux.on_ack(&ack(6, 24, false), acked);
         assert_eq!(linux.cwnd_segments(), 12);

@@ -103,6 +103,11 @@ impl Queue {
         self.ever_resent > 0
     }
 
+    /// When the oldest segment was first sent.
+    pub(super) fn first_sent_at(&self) -> Option<Instant> {
+        self.segments.front().map(|sent| sent.at)
+    }
+
     /// Segments sent and not acknowledged.
     pub(super) fn len(&self) -> u32 {
         self.segments.len() as u32

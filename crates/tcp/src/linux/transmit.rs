@@ -1,5 +1,7 @@
 //! What the Linux sender sends, and when: the part of it that is an [`Endpoint`].
 
+use super::burst::{Burst, Flight};
+use super::clock::fires_at;
 use super::{Ack, Linux, Resend, State};
 use crate::congestion::AnyController;
 use crate::connection::Endpoint;
@@ -20,6 +22,15 @@ impl Endpoint {
         match &mut self.controller {
             AnyController::Linux(linux) => Some(linux),
             _ => None,
+        }
+    }
+
+    /// When the retransmission timer fires that is armed now: Linux's does at a tick of its own.
+    #[inline]
+    pub(crate) fn retransmission_deadline(&self, now: Instant) -> Instant {
+        match self.is_linux() {
+            true => fires_at(self.rtt.timeout(), self.timestamp_base, now),
+            false => self.rtt.deadline(now),
         }
     }
 
@@ -99,7 +110,7 @@ impl Endpoint {
             let start = start.unwrap_or(una).max(una);
             self.resend(start, end.since(start), sink, now);
             if start == una {
-                self.timers.set(Timer::Retransmission, self.rtt.deadline(now));
+                self.timers.set(Timer::Retransmission, self.retransmission_deadline(now));
             }
         }
     }
@@ -108,25 +119,30 @@ impl Endpoint {
     pub(crate) fn transmit_linux(&mut self, sink: &mut impl Sink, now: Instant) {
         let before = self.sender.max;
         let waits = u64::from(self.sender.flight()) < self.sender.buffer.len();
-        loop {
+        let mut burst = Burst::Send(0);
+        while matches!(burst, Burst::Send(_)) {
+            let una = self.sender.una;
             let Some(linux) = self.linux() else { return };
-            let room = linux.room() * linux.windows.mss();
-            if self.send_next(room, sink, now) == 0 {
-                break;
-            }
+            let flight = linux.flight(una);
+            burst = self.send_burst(flight, sink, now);
         }
         let (una, max) = (self.sender.una, self.sender.max);
         if waits && let Some(linux) = self.linux() {
-            linux.note_use(una, max, max != before);
+            linux.note_use(una, max, (max != before, burst == Burst::AwaitAck));
         }
     }
 }
 
 impl Linux {
-    /// Less than a segment is sent to fill the peer's window while no other such is under way
-    /// (Minshall's variant of Nagle's algorithm; `tcp_minshall_check`).
-    pub(crate) fn may_send_runt(&self, una: Seq) -> bool {
-        self.runt.is_none_or(|end| end.at_or_before(una))
+    fn flight(&self, una: Seq) -> Flight {
+        Flight {
+            room: self.room(),
+            segments: self.queue.len(),
+            oldest_sent_at: self.queue.first_sent_at(),
+            is_repairing: self.state >= State::Recovery,
+            has_runt: self.runt.is_some_and(|end| end.after(una)),
+            shortest: None,
+        }
     }
 
     /// A new segment was sent, up to `end`.

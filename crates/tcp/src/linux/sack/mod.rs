@@ -471,8 +471,7 @@ impl LinuxSack {
     }
 
     /// What could be sent has been.
-    fn note_use(&mut self, una: Seq, next: Seq) {
-        let is_limited = self.room() == 0;
+    fn note_use(&mut self, una: Seq, next: Seq, is_limited: bool) {
         self.usage.note(Sent { is_limited, segments: self.queue.len(), una, next });
     }
 }

@@ -4,6 +4,7 @@ use super::queue::News;
 use super::{Ack, LinuxSack, Probe, Resend, State};
 use crate::congestion::AnyController;
 use crate::connection::Endpoint;
+use crate::linux::burst::{Burst, Flight};
 use crate::linux::clock::fires_at;
 use crate::sender::Fin;
 use crate::timers::Timer;
@@ -183,7 +184,8 @@ impl Endpoint {
             let high = self.sender.max;
             if let Some(linux) = self.linux_sack() {
                 linux.probe = Some(Probe { high, is_repetition });
-                linux.note_use(before, high);
+                let is_limited = linux.room() == 0;
+                linux.note_use(before, high, is_limited);
             }
             self.set_only(Timer::Retransmission, self.rtt.timeout(), now);
         } else {
@@ -248,17 +250,18 @@ impl Endpoint {
     pub(crate) fn transmit_linux_sack(&mut self, sink: &mut impl Sink, now: Instant) {
         let (before, was_idle) = (self.sender.max, self.sender.flight() == 0);
         let waits = u64::from(self.sender.flight()) < self.sender.buffer.len();
-        loop {
+        let mut burst = Burst::Send(0);
+        while matches!(burst, Burst::Send(_)) {
+            let una = self.sender.una;
             let Some(linux) = self.linux_sack() else { return };
-            let room = linux.room().saturating_mul(linux.windows.mss());
-            if self.send_next(room, sink, now) == 0 {
-                break;
-            }
+            let flight = linux.flight(una);
+            burst = self.send_burst(flight, sink, now);
         }
         let (una, max) = (self.sender.una, self.sender.max);
         let Some(linux) = self.linux_sack().filter(|_| waits || max != before) else { return };
-        if max != before || linux.room() == 0 {
-            linux.note_use(una, max);
+        let is_limited = burst == Burst::AwaitAck || linux.room() == 0;
+        if max != before || is_limited {
+            linux.note_use(una, max, is_limited);
         }
         if max != before && !self.set_probe(false, now) && was_idle {
             self.set_only(Timer::Retransmission, self.rtt.timeout(), now);
@@ -361,9 +364,14 @@ fn split_blocks(header: &Header, una: Seq, next: Seq) -> (Option<SackBlock>, Vec
 }
 
 impl LinuxSack {
-    /// Less than a segment is sent to fill the peer's window while no other such is under way
-    /// (Minshall's variant of Nagle's algorithm; `tcp_minshall_check`).
-    pub(crate) fn may_send_runt(&self, una: Seq) -> bool {
-        self.runt.is_none_or(|end| end.at_or_before(una))
+    fn flight(&self, una: Seq) -> Flight {
+        Flight {
+            room: self.room(),
+            segments: self.queue.len(),
+            oldest_sent_at: self.queue.first().map(|first| first.sent_at),
+            is_repairing: self.state >= State::Recovery,
+            has_runt: self.runt.is_some_and(|end| end.after(una)),
+            shortest: self.shortest,
+        }
     }
 }
