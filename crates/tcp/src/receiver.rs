@@ -5,7 +5,7 @@
 //! whenever it is empty, however little was read.
 
 use crate::buffer::Buffer;
-use crate::config::{Config, DelayedAck};
+use crate::config::{Config, DelayedAck, Reading};
 use crate::connection::Endpoint;
 use crate::reassembly::{Reassembly, SACK_BLOCKS_MAX};
 use crate::state::State;
@@ -32,6 +32,8 @@ pub(crate) struct Receiver {
     /// SACK blocks are sent.
     pub(crate) sack: bool,
     tells_repetitions: bool,
+    /// In-order bytes go to the application at once ([`Reading::Immediate`]).
+    reads_at_once: bool,
     /// The FIN and all before it came.
     pub(crate) finished: bool,
     ack: AckDue,
@@ -41,6 +43,7 @@ pub(crate) struct Receiver {
     dsack: Option<SackBlock>,
     /// Of a Linux receiver.
     tuning: Option<Box<Tuning>>,
+    delayed_ack: DelayedAck,
     /// Timestamps are in use; the peer's to echo.
     pub(crate) timestamps: Option<Echo>,
     pub(crate) reassembly: Reassembly,
@@ -86,6 +89,8 @@ impl Receiver {
             sack: false,
             dsack: None,
             tells_repetitions: config.dsack,
+            reads_at_once: config.reading == Reading::Immediate,
+            delayed_ack: config.delayed_ack,
             timestamps: None,
             unread: Buffer::default(),
             reassembly: Reassembly::default(),
@@ -352,7 +357,7 @@ impl Endpoint {
         let length = payload.len();
         self.receiver.next += length;
         self.statistics.bytes_received += u64::from(length);
-        if self.reads_at_once() {
+        if self.receiver.reads_at_once {
             sink.deliver(Delivery { payload });
         } else {
             self.receiver.unread.push(payload);
@@ -391,7 +396,7 @@ impl Endpoint {
     fn delay_ack(&mut self, segments: u32, now: Instant) {
         let receiver = &mut self.receiver;
         receiver.unanswered += segments;
-        match self.config.delayed_ack {
+        match receiver.delayed_ack {
             DelayedAck::Within(span) if receiver.unanswered < 2 && !receiver.is_quick() => {
                 receiver.ack = AckDue::Later;
                 if !self.timers.is_armed(Timer::DelayedAck) {
