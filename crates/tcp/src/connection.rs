@@ -198,7 +198,7 @@ impl Endpoint {
         self.controller.ssthresh()
     }
 
-    /// In-order bytes that `peek` can see ([`Reading::Manual`]).
+    /// In-order bytes that `peek` can see ([`crate::config::Reading::Manual`]).
     pub fn readable(&self) -> u64 {
         self.receiver.unread.len()
     }
