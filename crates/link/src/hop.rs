@@ -90,19 +90,15 @@ pub enum What<T> {
 /// One direction of one link, carrying packets of type `T`.
 ///
 /// With many hops in a simulation each event finds its hop out of the processor's cache. Therefore
-/// what every packet needs comes first and, with a word of its driver before it, fills two cache
-/// lines; `repr(C)` keeps the order.
+/// what a packet needs when it arrives comes first and, with a word of its driver before it, fills
+/// one cache line, and what it needs when it is sent the next; `repr(C)` keeps the order.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Hop<T> {
     /// When the air is free for the next packet. Later than the last call's `now` whenever a
     /// packet waits.
     free_at: Instant,
-    /// No packet may arrive earlier, if packets stay in order.
-    arrived_at: Instant,
-    pace: Pace,
-    host_cost: Duration,
-    delay: Duration,
+    delivered_bytes: u64,
     /// Packets that wait, in either queue.
     waiting: u32,
     order: channel::arq::Order,
@@ -111,9 +107,15 @@ pub struct Hop<T> {
     reports_departures: bool,
     /// There is a link layer that repeats.
     repeats: bool,
-
-    served: Served,
     pipe: Pipe<T>,
+
+    pace: Pace,
+    host_cost: Duration,
+    delay: Duration,
+    served: Served,
+
+    /// No packet may arrive earlier, if packets stay in order.
+    arrived_at: Instant,
     /// Departures if they are reported, and verdicts; in the order of time.
     notes: VecDeque<(Instant, Note, T)>,
 
@@ -134,14 +136,13 @@ enum Note {
     Verdict(bool),
 }
 
-/// What every packet counts.
+/// What every packet counts when it is sent.
 #[derive(Clone, Debug, Default)]
 struct Served {
     /// Packets whose service has begun.
     departed: u64,
     air_bytes: u64,
     busy: Duration,
-    delivered_bytes: u64,
 }
 
 /// What few packets count.
@@ -220,6 +221,7 @@ impl<T: Clone> Hop<T> {
             .then(|| Box::new(Away { mode: outages.mode, outages: Outages::new(outages, seed) }));
         Hop {
             free_at: Instant::ZERO,
+            delivered_bytes: 0,
             arrived_at: Instant::ZERO,
             pace: Pace::new(rate),
             host_cost,
@@ -330,7 +332,7 @@ impl<T: Clone> Hop<T> {
         let UnderWay { at, bytes, loss, item } = self.pipe.pop_due(now)?;
         let what = match loss {
             None => {
-                self.served.delivered_bytes += u64::from(bytes);
+                self.delivered_bytes += u64::from(bytes);
                 What::Arrived(item)
             }
             Some(loss) => {
@@ -365,7 +367,7 @@ impl<T: Clone> Hop<T> {
 
     /// The counters, as of the last call.
     pub fn statistics(&self) -> Statistics {
-        let Served { departed, air_bytes, busy, delivered_bytes } = self.served;
+        let Served { departed, air_bytes, busy } = self.served;
         let lost = self.rare.lost.as_deref().copied().unwrap_or_default();
         let under_way = self.pipe.len() as u64;
         Statistics {
@@ -375,7 +377,7 @@ impl<T: Clone> Hop<T> {
             air_bytes,
             busy,
             delivered: departed - under_way - lost.iter().sum::<u64>(),
-            delivered_bytes,
+            delivered_bytes: self.delivered_bytes,
             queue_packets_max: self.rare.queue_packets_max,
             queue_bytes_max: self.rare.queue_bytes_max,
             lost,
@@ -456,7 +458,8 @@ impl<T: Clone> Hop<T> {
             at += verdict.delay;
             loss = verdict.loss;
         }
-        if self.order == channel::arq::Order::InOrder {
+        // Nothing else delays a packet beyond the one after it.
+        if self.judges && self.order == channel::arq::Order::InOrder {
             at = at.max(self.arrived_at);
             self.arrived_at = at;
         }

@@ -22,14 +22,15 @@ pub(crate) struct UnderWay<T> {
 pub(crate) struct Pipe<T> {
     /// The next packet.
     first: Option<UnderWay<T>>,
-    /// How many follow it, beside their queue so that nobody looks there in vain.
+    /// How many follow it, so that nobody looks there in vain.
     others: usize,
-    rest: VecDeque<UnderWay<T>>,
+    #[expect(clippy::box_collection, reason = "a hop has better use for the room beside it")]
+    rest: Option<Box<VecDeque<UnderWay<T>>>>,
 }
 
 impl<T> Pipe<T> {
     pub(crate) fn new() -> Self {
-        Pipe { first: None, others: 0, rest: VecDeque::new() }
+        Pipe { first: None, others: 0, rest: None }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -51,20 +52,15 @@ impl<T> Pipe<T> {
             return;
         };
         self.others += 1;
+        let rest = self.rest.get_or_insert_default();
         if packet.at < first.at {
-            self.rest.push_front(core::mem::replace(first, packet));
+            rest.push_front(core::mem::replace(first, packet));
             return;
         }
-        match self.rest.back() {
-            Some(last) if last.at > packet.at => self.overtake(packet),
-            _ => self.rest.push_back(packet),
+        match rest.back() {
+            Some(last) if last.at > packet.at => overtake(rest, packet),
+            _ => rest.push_back(packet),
         }
-    }
-
-    #[cold]
-    fn overtake(&mut self, packet: UnderWay<T>) {
-        let place = self.rest.partition_point(|other| other.at <= packet.at);
-        self.rest.insert(place, packet);
     }
 
     /// The next packet, if it is due at `now`.
@@ -77,8 +73,15 @@ impl<T> Pipe<T> {
             return self.first.take();
         }
         self.others -= 1;
-        core::mem::replace(&mut self.first, self.rest.pop_front())
+        let next = self.rest.as_mut().and_then(|rest| rest.pop_front());
+        core::mem::replace(&mut self.first, next)
     }
+}
+
+#[cold]
+fn overtake<T>(rest: &mut VecDeque<UnderWay<T>>, packet: UnderWay<T>) {
+    let place = rest.partition_point(|other| other.at <= packet.at);
+    rest.insert(place, packet);
 }
 
 #[cfg(test)]

@@ -27,11 +27,11 @@ pub enum Application {
 }
 
 /// An end host with any number of connections.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Host {
     connections: Vec<Connection>,
-    /// Boxed: most hosts of a simulation have one connection and never look here.
-    several: Box<Several>,
+    /// None while there is one connection at most, as in most hosts of a simulation.
+    several: Option<Box<Several>>,
 }
 
 /// What a host with several connections needs.
@@ -43,7 +43,9 @@ struct Several {
     timers: TimerQueue,
 }
 
+/// In whole cache lines: what every packet needs of an endpoint is ordered by them.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Connection {
     endpoint: Endpoint,
     /// None: only receives.
@@ -60,13 +62,6 @@ struct Source {
     /// All is written, and the connection is not closed yet: a close during the handshake would
     /// throw away what is queued (RFC 9293, 3.10.4).
     closes: bool,
-}
-
-impl Default for Host {
-    fn default() -> Self {
-        let several = Several { index: FlowIndex::new(0), timers: TimerQueue::new() };
-        Host { connections: Vec::new(), several: Box::new(several) }
-    }
 }
 
 impl Host {
@@ -94,10 +89,13 @@ impl Host {
     }
 
     fn add(&mut self, flow: FlowKey, endpoint: Endpoint, source: Option<Source>) {
-        self.several.index.insert(flow, self.connections.len() as u32);
-        if self.connections.is_empty() {
-            // Most hosts have but one.
-            self.connections.reserve_exact(1);
+        match self.connections.as_slice() {
+            [] => self.connections.reserve_exact(1),
+            [only] => self.several = Some(Box::new(Several::beginning_with(only.endpoint.flow()))),
+            _ => {}
+        }
+        if let Some(several) = &mut self.several {
+            several.index.insert(flow, self.connections.len() as u32);
         }
         self.connections.push(Connection { endpoint, source });
     }
@@ -124,7 +122,7 @@ impl Host {
         // Most hosts here have one connection.
         match self.connections.as_slice() {
             [only] => (only.endpoint.flow() == *flow).then_some(0),
-            _ => self.several.index.get(flow),
+            _ => self.several.as_ref()?.index.get(flow),
         }
     }
 
@@ -151,7 +149,8 @@ impl Host {
         if let [only] = self.connections.as_mut_slice() {
             return only.on_timer(sink, now);
         }
-        while let Some(slot) = self.several.timers.pop_due(now) {
+        while let Some(slot) = self.several.as_mut().and_then(|several| several.timers.pop_due(now))
+        {
             self.connections[slot as usize].on_timer(sink, now);
             self.rearm(slot);
         }
@@ -161,13 +160,20 @@ impl Host {
     /// timer moves with every ACK, its entry only when it comes.
     #[inline]
     fn rearm(&mut self, slot: u32) {
-        if self.connections.len() == 1 {
-            return;
-        }
+        let Some(several) = &mut self.several else { return };
         let Some(at) = self.connections[slot as usize].next_deadline() else { return };
-        if self.several.timers.get(slot).is_none_or(|entered| at < entered) {
-            self.several.timers.set(slot, at);
+        if several.timers.get(slot).is_none_or(|entered| at < entered) {
+            several.timers.set(slot, at);
         }
+    }
+}
+
+impl Several {
+    /// For a host whose first connection is this.
+    fn beginning_with(first: FlowKey) -> Self {
+        let mut index = FlowIndex::new(0);
+        index.insert(first, 0);
+        Several { index, timers: TimerQueue::new() }
     }
 }
 
@@ -243,7 +249,7 @@ impl Engine for Host {
     fn next_deadline(&self) -> Option<Deadline> {
         let at = match self.connections.as_slice() {
             [only] => only.next_deadline(),
-            _ => self.several.timers.next().map(|(_, at)| at),
+            _ => self.several.as_ref().and_then(|several| several.timers.next().map(|(_, at)| at)),
         };
         at.map(|at| Deadline { at, timer: "host" })
     }

@@ -6,7 +6,7 @@
 //! `output` builds packets.
 
 use crate::buffer::Buffer;
-use crate::config::{Config, Reading};
+use crate::config::Config;
 use crate::congestion::{AnyController, SackUse};
 use crate::receiver::Receiver;
 use crate::rtt::RoundTrip;
@@ -198,7 +198,7 @@ impl Endpoint {
         self.controller.ssthresh()
     }
 
-    /// In-order bytes that `peek` can see ([`Reading::Manual`]).
+    /// In-order bytes that `peek` can see ([`crate::config::Reading::Manual`]).
     pub fn readable(&self) -> u64 {
         self.receiver.unread.len()
     }
@@ -274,10 +274,6 @@ impl Endpoint {
             Timer::LossProbe => self.on_loss_probe(sink, now),
             Timer::Reordering => self.on_reordering_timeout(sink, now),
         }
-    }
-
-    pub(crate) fn reads_at_once(&self) -> bool {
-        self.config.reading == Reading::Immediate
     }
 }
 

@@ -5,7 +5,7 @@
 //! whenever it is empty, however little was read.
 
 use crate::buffer::Buffer;
-use crate::config::{Config, DelayedAck, ReceiveWindow};
+use crate::config::{Config, DelayedAck, Reading, ReceiveWindow};
 use crate::connection::Endpoint;
 use crate::reassembly::{Reassembly, SACK_BLOCKS_MAX};
 use crate::state::State;
@@ -32,6 +32,8 @@ pub(crate) struct Receiver {
     /// SACK blocks are sent.
     pub(crate) sack: bool,
     tells_repetitions: bool,
+    /// In-order bytes go to the application at once ([`Reading::Immediate`]).
+    reads_at_once: bool,
     /// The FIN and all before it came.
     pub(crate) finished: bool,
     ack: AckDue,
@@ -41,6 +43,7 @@ pub(crate) struct Receiver {
     dsack: Option<SackBlock>,
     /// Of a Linux receiver.
     tuning: Option<Box<Tuning>>,
+    delayed_ack: DelayedAck,
     /// Timestamps are in use; the peer's to echo.
     pub(crate) timestamps: Option<Echo>,
     pub(crate) reassembly: Reassembly,
@@ -86,6 +89,8 @@ impl Receiver {
             sack: false,
             dsack: None,
             tells_repetitions: config.dsack,
+            reads_at_once: config.reading == Reading::Immediate,
+            delayed_ack: config.delayed_ack,
             timestamps: None,
             unread: Buffer::default(),
             reassembly: Reassembly::default(),
@@ -369,7 +374,7 @@ impl Endpoint {
         let length = payload.len();
         self.receiver.next += length;
         self.statistics.bytes_received += u64::from(length);
-        if self.reads_at_once() {
+        if self.receiver.reads_at_once {
             sink.deliver(Delivery { payload });
         } else {
             self.receiver.unread.push(payload);
@@ -404,7 +409,7 @@ impl Endpoint {
         let receiver = &mut self.receiver;
         receiver.unanswered += segments;
         let hurries = receiver.is_quick() || receiver.tuning.is_some() && is_pushed && is_one_way;
-        match self.config.delayed_ack {
+        match receiver.delayed_ack {
             DelayedAck::Within(span) if receiver.unanswered < 2 && !hurries => {
                 receiver.ack = AckDue::Later;
                 if !self.timers.is_armed(Timer::DelayedAck) {

@@ -3,13 +3,15 @@
 //! ```text
 //!            now        horizon                                    window's end
 //!   time ─────┼────────────┼──────┬──────┬──────┬── … ──┬──────┬──────┼──────────────▶
-//!               near: heap   buckets of 33 us, unsorted lists           beyond: heap
+//!              run and heap  buckets of 33 us, unsorted lists           beyond: heap
 //! ```
 //!
 //! With many flows a heap of all entries is too large for the processor's nearest cache, and each
-//! step down is a miss. So only what is due soon is sorted: everything before the horizon is in a
-//! small heap; later entries wait in lists, one for each span of time, until the horizon passes
-//! them. A queue of few entries is all heap. The order is that of the keys, whatever waits where.
+//! step down is a miss. So only what is due soon is sorted: later entries wait in lists, one for
+//! each span of time, until the horizon passes them. A list is then sorted at once, which takes
+//! far less than a heap would, most of all where flows run in step and it is in order already; what
+//! is added before the horizon meanwhile is in a small heap. A queue of few entries is all heap.
+//! The order is that of the keys, whatever waits where.
 //!
 //! Entries are never moved by their owner: who changes his mind sets another one, remembers its
 //! time, and passes over the old one when it comes ([`crate::kernel`] keeps those times).
@@ -26,8 +28,8 @@ type Key = u128;
 
 const SLOT_BITS: u32 = 24;
 const ORDER_BITS: u32 = 64 - SLOT_BITS;
-/// So many entries may be in the near heap whatever their time: it stays in the nearest cache.
-const NEAR: usize = 64;
+/// Fewer entries than these are all in the near heap: it stays in the nearest cache.
+const FEW: usize = 64;
 
 #[inline]
 fn nanos(key: Key) -> u64 {
@@ -37,7 +39,9 @@ fn nanos(key: Key) -> u64 {
 /// Events by time. A slot says whose it is.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue {
-    /// All entries before the horizon, and some after it.
+    /// Entries of spans that the horizon has passed, the last one first.
+    run: Vec<Key>,
+    /// The other entries before the horizon; all entries if there are few.
     near: Heap,
     /// Entries from the horizon to the window's end, by spans of time.
     ring: Ring,
@@ -54,16 +58,16 @@ impl EventQueue {
 
     pub(crate) fn new() -> Self {
         let (near, beyond) = (Heap::new(), Heap::new());
-        EventQueue { near, ring: Ring::new(), beyond, waiting: 0, set_count: 0 }
+        EventQueue { run: Vec::new(), near, ring: Ring::new(), beyond, waiting: 0, set_count: 0 }
     }
 
     /// The earliest entry.
     #[inline]
     pub(crate) fn first(&mut self) -> Option<(u32, Instant)> {
-        let mut first = self.near.first();
+        let mut first = self.least();
         while self.waiting > 0 && first.is_none_or(|key| nanos(key) >= self.ring.horizon()) {
             self.advance();
-            first = self.near.first();
+            first = self.least();
         }
         let key = first?;
         Some((key as u32 & (Self::SLOTS_MAX - 1), Instant::from_nanos(nanos(key))))
@@ -72,7 +76,22 @@ impl EventQueue {
     /// Takes the earliest entry, the one that [`EventQueue::first`] just named, away.
     #[inline]
     pub(crate) fn take_first(&mut self) {
-        self.near.take_first();
+        match self.run.last() {
+            Some(key) if self.near.first().is_none_or(|near| *key < near) => {
+                self.run.pop();
+            }
+            _ => self.near.take_first(),
+        }
+    }
+
+    /// The least key of those that are sorted.
+    #[inline]
+    fn least(&mut self) -> Option<Key> {
+        let near = self.near.first();
+        match self.run.last() {
+            Some(key) => Some(near.map_or(*key, |near| near.min(*key))),
+            None => near,
+        }
     }
 
     /// Adds an entry.
@@ -82,7 +101,8 @@ impl EventQueue {
         let order = self.set_count & ((1 << ORDER_BITS) - 1);
         self.set_count += 1;
         let key = Key::from(at.as_nanos()) << 64 | Key::from(order << SLOT_BITS) | Key::from(slot);
-        if self.near.len() < NEAR || nanos(key) < self.ring.horizon() {
+        let length = self.near.len() + self.run.len() + self.waiting;
+        if length < FEW || nanos(key) < self.ring.horizon() {
             return self.near.add(key);
         }
         self.waiting += 1;
@@ -91,20 +111,18 @@ impl EventQueue {
         }
     }
 
-    /// Moves the horizon past the next span that holds entries, and those into the near heap.
+    /// Moves the horizon past the next span that holds entries, and sorts those.
     fn advance(&mut self) {
         let beyond = self.beyond.first().map(|key| Ring::span(nanos(key)));
         let Some(span) = self.ring.next_span().into_iter().chain(beyond).min() else { return };
-        let (near, waiting) = (&mut self.near, &mut self.waiting);
-        let mut take = |key| {
-            near.add(key);
-            *waiting -= 1;
-        };
-        self.ring.pass(span, &mut take);
+        let before = self.run.len();
+        self.ring.pass(span, |key| self.run.push(key));
         while let Some(key) = self.beyond.first().filter(|key| Ring::span(nanos(*key)) <= span) {
             self.beyond.take_first();
-            take(key);
+            self.run.push(key);
         }
+        self.waiting -= self.run.len() - before;
+        self.run.sort_unstable_by(|a, b| b.cmp(a));
     }
 }
 
