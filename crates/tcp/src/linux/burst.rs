@@ -52,6 +52,10 @@ const WINDOW_PART: u32 = 3;
 /// A sender that has been silent for longer, or whose ACK is later, sends what it may.
 const WAIT_MAX: Duration = Duration::from_millis(1);
 
+/// Bursts in the device at once (`tcp_small_queue_check`). When it has taken them, what is lost
+/// goes before what is new (`tcp_tsq_write`).
+pub(super) const DEVICE_BURSTS: u32 = 2;
+
 impl Endpoint {
     /// Sends the next burst, if both windows let one out.
     pub(super) fn send_burst(

@@ -1,6 +1,6 @@
 //! What the Linux sender sends, and when: the part of it that is an [`Endpoint`].
 
-use super::burst::{Burst, Flight};
+use super::burst::{Burst, DEVICE_BURSTS, Flight};
 use super::clock::fires_at;
 use super::{Ack, Linux, Resend, State};
 use crate::congestion::AnyController;
@@ -71,9 +71,11 @@ impl Endpoint {
             Resend::Nothing => {}
             Resend::Lost => self.resend_lost(sink, now),
             Resend::NewFirst => {
-                self.transmit(sink, now);
+                let burst = self.send_linux_bursts(DEVICE_BURSTS, sink, now);
                 if self.sender.max == ack.next {
                     self.linux().into_iter().for_each(|linux| linux.frto = false);
+                }
+                if self.sender.max == ack.next || matches!(burst, Burst::Send(_)) {
                     self.resend_lost(sink, now);
                 }
             }
@@ -115,17 +117,25 @@ impl Endpoint {
         }
     }
 
+    /// Sends at most so many bursts of new data; returns what came of the last.
+    fn send_linux_bursts(&mut self, most: u32, sink: &mut impl Sink, now: Instant) -> Burst {
+        let mut burst = Burst::Nothing;
+        for _ in 0..most {
+            let una = self.sender.una;
+            let Some(flight) = self.linux().map(|linux| linux.flight(una)) else { break };
+            burst = self.send_burst(flight, sink, now);
+            if !matches!(burst, Burst::Send(_)) {
+                break;
+            }
+        }
+        burst
+    }
+
     /// Sends new data as cwnd allows (`tcp_write_xmit`).
     pub(crate) fn transmit_linux(&mut self, sink: &mut impl Sink, now: Instant) {
         let before = self.sender.max;
         let waits = u64::from(self.sender.flight()) < self.sender.buffer.len();
-        let mut burst = Burst::Send(0);
-        while matches!(burst, Burst::Send(_)) {
-            let una = self.sender.una;
-            let Some(linux) = self.linux() else { return };
-            let flight = linux.flight(una);
-            burst = self.send_burst(flight, sink, now);
-        }
+        let burst = self.send_linux_bursts(u32::MAX, sink, now);
         let (una, max) = (self.sender.una, self.sender.max);
         if waits && let Some(linux) = self.linux() {
             linux.note_use(una, max, (max != before, burst == Burst::AwaitAck));

@@ -28,6 +28,7 @@ fn rfc_8985_6_2_three_segments_sacked_show_a_loss_at_once() {
     let mut drill = sending(linux(), 20_000);
     drill.sack(1, &[(1001, 2001)]);
     drill.sends(&[". 10001:11001 ack 1"]);
+    drill.after_ms(2);
     drill.sack(1, &[(1001, 3001)]);
     drill.sends(&[". 11001:12001 ack 1"]);
     drill.sack(1, &[(1001, 4001)]);

@@ -4,7 +4,7 @@ use super::queue::News;
 use super::{Ack, LinuxSack, Probe, Resend, State};
 use crate::congestion::AnyController;
 use crate::connection::Endpoint;
-use crate::linux::burst::{Burst, Flight};
+use crate::linux::burst::{Burst, DEVICE_BURSTS, Flight};
 use crate::linux::clock::fires_at;
 use crate::sender::Fin;
 use crate::timers::Timer;
@@ -87,9 +87,11 @@ impl Endpoint {
             Resend::Nothing => {}
             Resend::Lost => self.resend_sack_lost(sink, now),
             Resend::NewFirst => {
-                self.transmit(sink, now);
+                let burst = self.send_linux_sack_bursts(DEVICE_BURSTS, sink, now);
                 if self.sender.max == next {
                     self.linux_sack().into_iter().for_each(|linux| linux.frto = false);
+                }
+                if self.sender.max == next || matches!(burst, Burst::Send(_)) {
                     self.resend_sack_lost(sink, now);
                 }
             }
@@ -246,17 +248,25 @@ impl Endpoint {
         self.resend(start, end.since(start), sink, now);
     }
 
+    /// Sends at most so many bursts of new data; returns what came of the last.
+    fn send_linux_sack_bursts(&mut self, most: u32, sink: &mut impl Sink, now: Instant) -> Burst {
+        let mut burst = Burst::Nothing;
+        for _ in 0..most {
+            let una = self.sender.una;
+            let Some(flight) = self.linux_sack().map(|linux| linux.flight(una)) else { break };
+            burst = self.send_burst(flight, sink, now);
+            if !matches!(burst, Burst::Send(_)) {
+                break;
+            }
+        }
+        burst
+    }
+
     /// Sends new data as cwnd allows (`tcp_write_xmit`).
     pub(crate) fn transmit_linux_sack(&mut self, sink: &mut impl Sink, now: Instant) {
         let (before, was_idle) = (self.sender.max, self.sender.flight() == 0);
         let waits = u64::from(self.sender.flight()) < self.sender.buffer.len();
-        let mut burst = Burst::Send(0);
-        while matches!(burst, Burst::Send(_)) {
-            let una = self.sender.una;
-            let Some(linux) = self.linux_sack() else { return };
-            let flight = linux.flight(una);
-            burst = self.send_burst(flight, sink, now);
-        }
+        let burst = self.send_linux_sack_bursts(u32::MAX, sink, now);
         let (una, max) = (self.sender.una, self.sender.max);
         let Some(linux) = self.linux_sack().filter(|_| waits || max != before) else { return };
         let is_limited = burst == Burst::AwaitAck || linux.room() == 0;
