@@ -90,6 +90,9 @@ struct FineTimeout {
 const SENT_MAX: usize = 1 << 16;
 /// ACKs after a retransmission that are looked at (the paper's "first or second").
 const WORRIED_ACKS: u32 = 2;
+/// Least finer timeout, ns. Without any, on a path that takes no time every duplicate ACK would make
+/// a segment late whose repetition brings the next one.
+const TIMEOUT_MIN: u64 = 1_000_000;
 /// Least window, segments; also that after a timeout.
 const WINDOW_MIN: u32 = 2;
 
@@ -127,7 +130,7 @@ impl Vegas {
             self.timeout = FineTimeout {
                 smoothed_times_8: nanos * 8,
                 deviation_times_4: nanos,
-                value: nanos * 3 / 2,
+                value: (nanos * 3 / 2).max(TIMEOUT_MIN),
             };
             self.sample(handshake);
         }
@@ -333,7 +336,7 @@ impl FineTimeout {
         let error = sample.abs_diff(smoothed);
         self.deviation_times_4 = self.deviation_times_4 - self.deviation_times_4 / 4 + error;
         let value = self.smoothed_times_8 / 8 + self.deviation_times_4 / 2;
-        self.value = value + value / 16;
+        self.value = (value + value / 16).max(TIMEOUT_MIN);
     }
 
     /// The segment it is of was sent so many times before.
