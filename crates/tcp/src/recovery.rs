@@ -274,8 +274,8 @@ impl Endpoint {
         matches!(self.controller, AnyController::Sack(_) | AnyController::Sack1(_))
     }
 
-    /// Sack1, unlike RFC 6675, looks at the scoreboard during recovery only: after a timeout it goes
-    /// back over everything.
+    /// Sack1, unlike RFC 6675, looks at the scoreboard during recovery only: after a timeout it
+    /// goes back over everything.
     pub(crate) fn is_sack1(&self) -> bool {
         matches!(self.controller, AnyController::Sack1(_))
     }
