@@ -51,7 +51,7 @@ pub(crate) enum Command {
     /// Work with scenario files
     #[command(subcommand)]
     Scenario(Scenario),
-    /// List the schemes and where they run
+    /// List the schemes and the senders, and where they run
     Schemes {
         /// One JSON document
         #[arg(long)]
@@ -213,7 +213,7 @@ pub(crate) struct LinkArgs {
     /// down, up, both
     #[arg(long, value_name = "LIST", help_heading = "Hosts")]
     pub(crate) direction: Vec<String>,
-    /// Senders: tahoe, reno, newreno, sack, cubic, linux; in the lab reno, cubic, linux, bbr
+    /// Senders; `lasthop schemes` lists them
     #[arg(long, value_name = "LIST", help_heading = "Hosts")]
     pub(crate) tcp: Vec<String>,
     /// on, off

@@ -1,7 +1,7 @@
 //! `lasthop schemes`.
 
 use crate::error::Error;
-use node::scenario::PLAIN_TUNED;
+use node::scenario::{PLAIN_TUNED, Sender};
 use schemes::Scheme;
 use serde::Serialize;
 
@@ -28,9 +28,19 @@ pub(crate) fn schemes(json: bool) -> Result<(), Error> {
         println!("{text}");
         return Ok(());
     }
+    println!("Schemes (--schemes)");
     for one in listed {
         let worlds = if one.sim { "sim, live" } else { "live" };
         println!("{:<14} {worlds:<10} {}", one.name, one.what);
+    }
+    println!("\nSenders (--tcp)");
+    for sender in Sender::ALL {
+        let worlds = match (sender.simulated(), sender.in_kernel()) {
+            (Some(_), Some(_)) => "sim, live",
+            (Some(_), None) => "sim",
+            (None, _) => "live",
+        };
+        println!("{:<14} {worlds:<10} {}", sender.name(), sender.what());
     }
     Ok(())
 }

@@ -170,11 +170,12 @@ fn bad_options_and_files_exit_with_2() {
     let out = folder.path("out");
     let file = folder.file("a-file", "");
     let csv = folder.file("bad.csv", "time_s,event,packet\n1.0,data,zero\n");
-    let cases: [&[&str]; 13] = [
+    let cases: [&[&str]; 14] = [
         &["compare", "--rate", "2Mbps", "--out", &out],
         &["compare", "--nonsense"],
         &["compare", "--tcp", "bbr", "--out", &out],
         &["compare", "--tcp", "cubic", "--hosts", "1995", "--out", &out],
+        &["lab", "--tcp", "sack1", "--out", &out],
         &["compare", "--schemes", "plain-tuned", "--out", &out],
         &["compare", "--sack", "off", "--tcp", "sack", "--out", &out],
         &["compare", "/does/not/exist.toml", "--out", &out],
@@ -265,12 +266,33 @@ fn a_run_leaves_its_records_and_the_command_that_repeats_it() {
 }
 
 #[test]
+fn the_lab_says_which_module_a_sender_is_missing() {
+    let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let available = std::fs::read_to_string(file).expect("Linux lists them");
+    if available.split_whitespace().any(|name| name == "vegas") {
+        return;
+    }
+    let folder = Folder::new("no-vegas");
+    let output = lasthop(&["lab", "--tcp", "vegas", "--out", &folder.path("out")]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("modprobe tcp_vegas"), "{}", stderr(&output));
+    assert!(!folder.0.join("out").exists(), "nothing was written");
+}
+
+#[test]
 fn schemes_and_bench_print_what_the_contract_says() {
     let schemes = lasthop(&["schemes", "--json"]);
     let schemes: Value = serde_json::from_slice(&schemes.stdout).expect("JSON");
     let names: Vec<&str> =
         schemes.as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["plain", "snoop", "snoop-modern", "plain-tuned"]);
+    let text = lasthop(&["schemes"]);
+    let text = String::from_utf8(text.stdout).expect("text");
+    for sender in node::scenario::Sender::ALL {
+        let listed =
+            text.lines().filter(|line| line.split_whitespace().next() == Some(sender.name()));
+        assert_eq!(listed.count(), 1, "{sender} has one line in\n{text}");
+    }
 
     let bench = lasthop(&["bench", "sim", "--flows", "3", "--size", "100kB", "--json"]);
     let bench: Value = serde_json::from_slice(&bench.stdout).expect("JSON");

@@ -119,6 +119,7 @@ pub fn examine() -> Report {
         look("reno", Required, in_scratch(|| congestion_control("reno")), "part of every kernel"),
         look("cubic", Helpful, in_scratch(|| congestion_control("cubic")), "modprobe tcp_cubic"),
         look("bbr", Helpful, in_scratch(|| congestion_control("bbr")), "modprobe tcp_bbr"),
+        look("vegas", Helpful, in_scratch(|| congestion_control("vegas")), "modprobe tcp_vegas"),
         look("tcp_rto_max_ms", Helpful, in_scratch(|| setting("tcp_rto_max_ms")), "Linux 6.15"),
         look("tcp_rto_min_us", Helpful, in_scratch(|| setting("tcp_rto_min_us")), "Linux 6.11"),
         look(
@@ -200,9 +201,14 @@ fn owned_table() -> Result<String> {
     Ok("vanish with their owner".to_owned())
 }
 
-fn congestion_control(name: &str) -> Result<String> {
+/// Looks for a congestion control in this machine's kernel.
+///
+/// # Errors
+/// If the kernel does not have it, or its module is not loaded.
+pub fn congestion_control(name: &str) -> Result<String> {
     let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let available = fs::read_to_string(file).context("list the congestion controls")?;
+    let available = available.trim();
     ensure!(available.split_whitespace().any(|one| one == name), "the kernel has {available}");
     Ok("available".to_owned())
 }

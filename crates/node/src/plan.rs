@@ -69,8 +69,8 @@ pub struct EndHosts {
 pub enum NotSimulated {
     /// There is no model of the sender.
     #[error(
-        "tcp = {0}: no model of this sender yet; simulated are tahoe, reno, newreno, sack, cubic \
-         and linux"
+        "tcp = {0}: no model of this sender yet; simulated are tahoe, reno, newreno, sack1, sack, \
+         vegas, cubic and linux"
     )]
     Sender(&'static str),
     /// There was no such sender then.

@@ -239,6 +239,9 @@ pub enum IdleRestart {
     Keep,
     /// The initial window, if it was larger (RFC 5681, 4.1).
     InitialWindow,
+    /// Halved for each timeout that passed, down to the initial window; ssthresh remembers three
+    /// quarters of it (RFC 2861).
+    Decay,
 }
 
 /// How much of the receive buffer is offered.
@@ -317,6 +320,10 @@ pub struct Config {
     pub limited_transmit: bool,
     /// cwnd after idleness.
     pub idle_restart: IdleRestart,
+    /// While something is unacknowledged, less than a full segment waits, unless the stream ends
+    /// with it (Nagle; RFC 1122, 4.2.3.4; 4.3BSD). Off in every preset: there is no application
+    /// here that writes byte by byte.
+    pub nagle: bool,
     /// Timeouts of one segment in a row before the connection is given up: 12 in 4.3BSD.
     pub timeouts_max: u32,
     /// How long TIME-WAIT lasts: 2 MSL; RFC 9293, 3.4.2 has 4 min, today's systems 60 s.
@@ -359,6 +366,7 @@ impl Config {
             repeated_fast_retransmit,
             limited_transmit: false,
             idle_restart: IdleRestart::InitialWindow,
+            nagle: false,
             timeouts_max: 12,
             time_wait: Duration::from_secs(60),
             reading: Reading::Immediate,
@@ -392,6 +400,7 @@ impl Config {
             repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
             limited_transmit: true,
             idle_restart: IdleRestart::InitialWindow,
+            nagle: false,
             timeouts_max: 15,
             time_wait: Duration::from_secs(60),
             reading: Reading::Immediate,
@@ -457,6 +466,7 @@ impl Config {
             repeated_fast_retransmit: RepeatedFastRetransmit::Careful,
             limited_transmit: false,
             idle_restart: IdleRestart::Keep,
+            nagle: false,
             timeouts_max: 12,
             time_wait: Duration::ZERO,
             reading: Reading::Immediate,

@@ -223,7 +223,7 @@ impl Endpoint {
     /// True if the duplicate ACKs so far stand for a loss that no recovery has met.
     fn shows_loss(&self) -> bool {
         let sender = &self.sender;
-        let enough = if self.uses_scoreboard() {
+        let enough = if self.uses_scoreboard() && !self.is_sack1() {
             let lost_edge = sender.scoreboard.lost_edge(sender.una, sender.mss);
             sender.dupacks >= DUPACK_THRESHOLD || lost_edge.after(sender.una)
         } else {
@@ -274,8 +274,8 @@ impl Endpoint {
         matches!(self.controller, AnyController::Sack(_) | AnyController::Sack1(_))
     }
 
-    /// Sack1, unlike RFC 6675, looks at the scoreboard during recovery only: after a timeout it goes
-    /// back over everything.
+    /// Sack1, unlike RFC 6675, looks at the scoreboard during recovery only: after a timeout it
+    /// goes back over everything.
     pub(crate) fn is_sack1(&self) -> bool {
         matches!(self.controller, AnyController::Sack1(_))
     }

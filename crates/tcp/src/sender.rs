@@ -1,7 +1,7 @@
 //! The sending half: ACKs in, segments out.
 //!
 //! RFC 9293 sections 3.10.7.4 (ACKs, window updates) and 3.8.6.2.1 (silly windows), RFC 5681,
-//! RFC 6298 (when the timer is armed). We differ: no Nagle algorithm; what is written is sent.
+//! RFC 6298 (when the timer is armed), RFC 1122 section 4.2.3.4 (Nagle), RFC 2861 (idleness).
 
 use crate::buffer::Buffer;
 use crate::config::IdleRestart;
@@ -305,8 +305,14 @@ impl Endpoint {
 
     fn restart_if_idle(&mut self, now: Instant) {
         let idle = now.since(self.sender.last_data_at) > self.rtt.timeout();
-        if idle && self.config.idle_restart == IdleRestart::InitialWindow {
-            self.controller.on_idle();
+        match self.config.idle_restart {
+            IdleRestart::InitialWindow if idle => self.controller.on_idle(),
+            IdleRestart::Decay if idle => {
+                let span = now.since(self.sender.last_data_at).as_nanos();
+                let timeouts = span / self.rtt.timeout().as_nanos().max(1);
+                self.controller.decay(timeouts.min(u64::from(u32::BITS)) as u32);
+            }
+            _ => {}
         }
     }
 
@@ -339,6 +345,9 @@ impl Endpoint {
             return if turn && by_peer > 0 { self.send_fin(sink, now) } else { 0 };
         }
         let wanted = unsent.min(u64::from(self.segment_room().min(hole))) as u32;
+        if self.config.nagle && self.waits_for_more(wanted) {
+            return 0;
+        }
         let length = if wanted <= by_cwnd && wanted <= by_peer {
             wanted
         } else if by_peer < wanted && by_peer <= by_cwnd && by_peer > 0 {
@@ -359,6 +368,13 @@ impl Endpoint {
         let units = self.send_data(self.sender.next, length, sink, now);
         self.advance(units, now);
         units
+    }
+
+    /// True if a segment of so many new bytes should be longer first (Nagle).
+    fn waits_for_more(&self, wanted: u32) -> bool {
+        let sender = &self.sender;
+        let is_new = sender.next == sender.max && sender.flight() > 0;
+        is_new && wanted < self.segment_room() && sender.fin == Fin::Open
     }
 
     /// So many units were sent from `next` on.

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::progress::bar;
 use crate::{options, page, rundir, table};
 use live::lab::{self, Lab, Program, RunSetup, Stopped};
-use live::radio;
+use live::{doctor, radio};
 use node::scenario::{Amount, Departures, Direction, Hosts, PLAIN_TUNED, Switch, Traffic};
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
@@ -28,6 +28,12 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
     let cases = scenario.cases();
     let setups: Vec<RunSetup> =
         cases.iter().map(|case| setup(&scenario, case, scenario.seed)).collect::<Result<_, _>>()?;
+    for setup in &setups {
+        let name = setup.sender.name();
+        doctor::congestion_control(name).map_err(|error| {
+            Error::Machine(format!("--tcp {name}: {error:#}; fix: modprobe tcp_{name}"))
+        })?;
+    }
     if args.command.is_empty() {
         rundir::prepare(&args.output.out)?;
     }
@@ -164,7 +170,7 @@ fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSetup, Error>
     }
     let sender = case.sender.in_kernel().and_then(lab::Sender::from_name);
     let sender = sender.ok_or_else(|| {
-        let message = "the lab has the kernel's senders: reno, cubic, bbr";
+        let message = "not a kernel's; the lab has reno, cubic, linux, bbr and vegas";
         Error::Usage(format!("--tcp {}: {message}", case.sender))
     })?;
     let plan = Plan::for_lab(scenario, case);

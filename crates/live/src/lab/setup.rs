@@ -53,11 +53,13 @@ pub enum Sender {
     Cubic,
     /// BBR version 1.
     Bbr,
+    /// Linux's own Vegas (tcp_vegas.c), a module that few kernels have.
+    Vegas,
 }
 
 impl Sender {
     /// All of them.
-    pub const ALL: [Sender; 3] = [Sender::Reno, Sender::Cubic, Sender::Bbr];
+    pub const ALL: [Sender; 4] = [Sender::Reno, Sender::Cubic, Sender::Bbr, Sender::Vegas];
 
     /// The kernel's name.
     pub fn name(self) -> &'static str {
@@ -65,6 +67,7 @@ impl Sender {
             Sender::Reno => "reno",
             Sender::Cubic => "cubic",
             Sender::Bbr => "bbr",
+            Sender::Vegas => "vegas",
         }
     }
 

@@ -139,15 +139,32 @@ named! {
 as_text!(Radio, Sender, Direction, Switch, Hosts, Departures);
 
 impl Sender {
+    /// What it is, in a line.
+    pub fn what(self) -> &'static str {
+        match self {
+            Sender::Tahoe => "fast retransmit, then slow start (4.3BSD-Tahoe)",
+            Sender::Reno => "fast recovery (4.3BSD-Reno; on modern hosts Linux's reno)",
+            Sender::NewReno => "Reno until the whole window is repaired (RFC 6582)",
+            Sender::Sack1 => "SACK with a counted pipe (Fall and Floyd 1996, as in ns-2)",
+            Sender::Sack => "SACK with a scoreboard (RFC 6675)",
+            Sender::Vegas => "a window by measured rates (Brakmo and Peterson 1995)",
+            Sender::Cubic => "today's Linux: CUBIC (RFC 9438), RACK-TLP, PRR",
+            Sender::Linux => "the same as cubic",
+            Sender::Bbr => "BBR version 1, the kernel's own",
+        }
+    }
+
     /// The simulator's sender of this name; `None` while there is no model of it.
     pub fn simulated(self) -> Option<tcp::Congestion> {
         match self {
             Sender::Tahoe => Some(tcp::Congestion::Tahoe),
             Sender::Reno => Some(tcp::Congestion::Reno),
             Sender::NewReno => Some(tcp::Congestion::NewReno),
+            Sender::Sack1 => Some(tcp::Congestion::Sack1),
+            Sender::Vegas => Some(tcp::Congestion::Vegas),
             Sender::Sack => Some(tcp::Congestion::Sack),
             Sender::Cubic | Sender::Linux => Some(tcp::Congestion::Cubic),
-            _ => None,
+            Sender::Bbr => None,
         }
     }
 
@@ -157,7 +174,8 @@ impl Sender {
             Sender::Reno => Some("reno"),
             Sender::Cubic | Sender::Linux => Some("cubic"),
             Sender::Bbr => Some("bbr"),
-            _ => None,
+            Sender::Vegas => Some("vegas"),
+            Sender::Tahoe | Sender::NewReno | Sender::Sack1 | Sender::Sack => None,
         }
     }
 

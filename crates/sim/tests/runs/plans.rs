@@ -28,7 +28,7 @@ pub(crate) const ROUGH: &str = r#"
     wired-delay = "8ms"
     ber = "1/512Kbit"
     outage = ["every=2s,length=50ms..800ms", "every=2s,length=50ms..800ms,hold,notified"]
-    tcp = ["tahoe", "reno", "sack"]
+    tcp = ["tahoe", "reno", "vegas", "sack1", "sack"]
     direction = ["down", "both"]
     schemes = ["plain", "snoop", "snoop-modern"]
     size = "400kB"

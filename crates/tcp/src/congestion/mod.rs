@@ -197,6 +197,11 @@ impl AnyController {
         each!(self, controller => controller.on_timeout(loss));
     }
 
+    /// Nothing was sent for so many retransmission timeouts (RFC 2861).
+    pub(crate) fn decay(&mut self, timeouts: u32) {
+        each!(self, controller => controller.windows_mut().decay(timeouts));
+    }
+
     /// Slow start from one segment.
     pub(crate) fn collapse(&mut self) {
         each!(self, controller => controller.windows_mut().collapse());

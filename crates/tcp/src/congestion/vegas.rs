@@ -11,8 +11,8 @@
 //!
 //! What the paper leaves open is as in ns-2's Vegas, after the authors' code: the round trip is the
 //! mean of those measured in it, the handshake's the first; slow start doubles cwnd every other
-//! round trip and ends by an eighth less; baseRTT is the least so far, but a round trip with a single
-//! segment sets it anew, since then nothing of ours is queued. A retransmission that duplicate ACKs
+//! round trip and ends by an eighth less; baseRTT is the least so far, but a round trip with a
+//! single segment sets it anew, since then nothing of ours is queued. A retransmission that duplicate ACKs
 //! or the finer timeout start takes a quarter of the window, of a segment lost again a half, and
 //! nothing if the segment was sent before the last reduction. We differ from ns-2 in keeping the
 //! inflation by duplicate ACKs apart from cwnd, as Reno here does.
@@ -90,6 +90,9 @@ struct FineTimeout {
 const SENT_MAX: usize = 1 << 16;
 /// ACKs after a retransmission that are looked at (the paper's "first or second").
 const WORRIED_ACKS: u32 = 2;
+/// Least finer timeout, ns. Without any, on a path that takes no time every duplicate ACK would
+/// make a segment late whose repetition brings the next one.
+const TIMEOUT_MIN: u64 = 1_000_000;
 /// Least window, segments; also that after a timeout.
 const WINDOW_MIN: u32 = 2;
 
@@ -127,7 +130,7 @@ impl Vegas {
             self.timeout = FineTimeout {
                 smoothed_times_8: nanos * 8,
                 deviation_times_4: nanos,
-                value: nanos * 3 / 2,
+                value: (nanos * 3 / 2).max(TIMEOUT_MIN),
             };
             self.sample(handshake);
         }
@@ -333,7 +336,7 @@ impl FineTimeout {
         let error = sample.abs_diff(smoothed);
         self.deviation_times_4 = self.deviation_times_4 - self.deviation_times_4 / 4 + error;
         let value = self.smoothed_times_8 / 8 + self.deviation_times_4 / 2;
-        self.value = value + value / 16;
+        self.value = (value + value / 16).max(TIMEOUT_MIN);
     }
 
     /// The segment it is of was sent so many times before.

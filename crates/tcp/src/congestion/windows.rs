@@ -201,6 +201,14 @@ impl Windows {
         self.set_cwnd(self.mss);
     }
 
+    /// Halves cwnd so many times, not below the initial window (RFC 2861, 3.1).
+    pub(crate) fn decay(&mut self, times: u32) {
+        let cwnd = self.cwnd();
+        self.ssthresh = self.ssthresh.max(cwnd / 4 * 3);
+        let halved = cwnd.checked_shr(times).unwrap_or(0);
+        self.set_cwnd(halved.max(cwnd.min(self.initial)));
+    }
+
     /// Sets cwnd to the initial window if it was larger (RFC 5681, 4.1).
     pub(crate) fn restart(&mut self) {
         self.cwnd = self.cwnd.min(u64::from(self.initial) << FRACTION_BITS);
@@ -255,6 +263,18 @@ mod tests {
         assert_eq!((windows.ssthresh(), windows.cwnd()), (16_000, 1000));
         windows.halve(Loss { attempt: 2, ..loss });
         assert_eq!(windows.ssthresh(), 2000);
+    }
+
+    #[test]
+    fn rfc_2861_ssthresh_remembers_three_quarters_of_a_window_that_decays() {
+        let mut windows = windows();
+        (windows.cwnd, windows.ssthresh) = (16_000 << FRACTION_BITS, 4000);
+        windows.decay(1);
+        assert_eq!((windows.cwnd(), windows.ssthresh()), (8000, 12_000));
+        windows.decay(1);
+        assert_eq!((windows.cwnd(), windows.ssthresh()), (4000, 12_000));
+        windows.decay(40);
+        assert_eq!(windows.cwnd(), 2000, "the initial window");
     }
 
     #[test]

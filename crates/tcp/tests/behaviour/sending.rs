@@ -159,6 +159,83 @@ fn base_2_three_losses_in_a_window_cost_one_retransmission_and_a_timeout() {
 }
 
 #[test]
+fn base_3_n_losses_in_a_window_take_n_round_trips() {
+    let mut drill = Drill::connected(with_window(Congestion::NewReno, 16));
+    drill.write(40_000);
+    drill.sent();
+    // 1, 3, 5 and 7 are lost: twelve others arrive.
+    drill.acks(1, 12);
+    let again = |drill: &mut Drill| {
+        let sent = drill.sent();
+        sent.iter().filter(|packet| packet.cause == Cause::EndToEndRetransmission).count()
+    };
+    assert_eq!(again(&mut drill), 1);
+    for acked in [2001, 4001, 6001] {
+        drill.after_ms(100);
+        drill.ack(acked);
+        assert_eq!(again(&mut drill), 1, "a partial ACK, one segment, a round trip");
+        drill.acks(acked, 2);
+        assert_eq!(again(&mut drill), 0);
+    }
+    drill.after_ms(100);
+    drill.ack(16_001);
+    let statistics = drill.end.statistics();
+    assert_eq!((statistics.fast_retransmits, statistics.timeouts), (1, 0));
+    assert_eq!((drill.end.cwnd(), drill.end.ssthresh()), (8125, 8000), "halved once, and opened");
+}
+
+/// Fall and Floyd 1996: the pipe of ten packets less three falls by one with each duplicate ACK and
+/// lets one out when it is below five.
+#[test]
+fn base_5_sack1_counts_its_pipe_down_before_it_sends() {
+    let config = Config { sack: true, ..with_window(Congestion::Sack1, 10) };
+    let mut drill = Drill::connected(config);
+    drill.write(30_000);
+    assert_eq!(drill.sent().len(), 10);
+    // 1 and 3 are lost.
+    drill.sack(1, &[(1001, 2001)]);
+    drill.sack(1, &[(3001, 4001), (1001, 2001)]);
+    drill.sends(&[]);
+    drill.sack(1, &[(3001, 5001), (1001, 2001)]);
+    drill.sends(&[". 1:1001 ack 1"]);
+    // Pipe 7; 6; 5.
+    drill.sack(1, &[(3001, 6001), (1001, 2001)]);
+    drill.sack(1, &[(3001, 7001), (1001, 2001)]);
+    drill.sends(&[]);
+    // 4: the hole, which makes it 5 again.
+    drill.sack(1, &[(3001, 8001), (1001, 2001)]);
+    drill.sends(&[". 2001:3001 ack 1"]);
+    drill.sack(1, &[(3001, 9001), (1001, 2001)]);
+    drill.sends(&[". 10001:11001 ack 1"]);
+    drill.sack(1, &[(3001, 10_001), (1001, 2001)]);
+    drill.sends(&[". 11001:12001 ack 1"]);
+    // A partial ACK takes two.
+    drill.sack(2001, &[(3001, 10_001)]);
+    drill.sends(&[". 12001:13001 ack 1", ". 13001:14001 ack 1"]);
+    drill.ack(10_001);
+    assert_eq!(drill.end.cwnd(), 5000, "the ACK that ends recovery does not open it");
+    assert_eq!(drill.end.statistics().timeouts, 0);
+}
+
+#[test]
+fn base_5_more_than_half_of_a_window_lost_ends_sack1_in_a_timeout() {
+    let config = Config { sack: true, ..with_window(Congestion::Sack1, 16) };
+    let mut drill = Drill::connected(config);
+    drill.write(60_000);
+    drill.sent();
+    // 1 to 10 are lost, 11 to 16 arrive: the pipe of 16 less 3 only falls to 10, above cwnd of 8.
+    for arrived in 11..=16 {
+        drill.sack(1, &[(10_001, arrived * 1000 + 1)]);
+    }
+    drill.sends(&[". 1:1001 ack 1"]);
+    drill.sack(1001, &[(10_001, 16_001)]);
+    // Two less is 8: still no room, and nothing left in the network to answer.
+    drill.sends(&[]);
+    drill.fires(RTO, 1000);
+    assert_eq!(drill.end.statistics().timeouts, 1);
+}
+
+#[test]
 fn base_5_sack_fills_every_hole_within_a_round_trip() {
     let config = Config { sack: true, ..with_window(Congestion::Sack, 10) };
     let mut drill = Drill::connected(config);
@@ -221,6 +298,41 @@ fn rfc_3042_two_dupacks_let_two_new_segments_out() {
         drill.acks(1, 2);
         drill.sends(expected);
     }
+}
+
+#[test]
+fn rfc_2861_cwnd_is_halved_for_each_timeout_of_idleness() {
+    for (idle_ms, cwnd) in [(1000, 16), (1001, 8), (2001, 4), (3001, 2), (90_000, 2)] {
+        let config =
+            Config { idle_restart: IdleRestart::Decay, ..with_window(Congestion::Reno, 2) };
+        let mut drill = Drill::connected(config);
+        drill.write(14_000);
+        for acked in 1..=14 {
+            drill.ack(1 + acked * 1000);
+        }
+        drill.sent();
+        assert_eq!(drill.end.cwnd(), 16_000);
+        drill.after_ms(idle_ms);
+        drill.write(1000);
+        assert_eq!(drill.end.cwnd(), cwnd * 1000, "{idle_ms} ms");
+    }
+}
+
+#[test]
+fn rfc_1122_4_2_3_4_less_than_a_segment_waits_while_something_is_unacknowledged() {
+    let mut drill = Drill::connected(Config { nagle: true, ..with_window(Congestion::Reno, 8) });
+    drill.write(100);
+    drill.sends(&["P. 1:101 ack 1"]);
+    drill.write(100);
+    drill.write(100);
+    drill.sends(&[]);
+    drill.write(900);
+    drill.sends(&[". 101:1101 ack 1"]);
+    drill.ack(1101);
+    drill.sends(&["P. 1101:1201 ack 1"]);
+    drill.write(50);
+    drill.close();
+    drill.sends(&["FP. 1201:1251 ack 1"]);
 }
 
 #[test]
@@ -330,7 +442,9 @@ fn rfc_9293_3_8_6_2_1_half_of_the_largest_window_is_worth_a_segment_less_waits()
 
 #[test]
 fn mod_6_cwnd_restarts_after_idleness_if_so_configured() {
-    for (idle_restart, segments) in [(IdleRestart::Keep, 9), (IdleRestart::InitialWindow, 4)] {
+    for (idle_restart, segments) in
+        [(IdleRestart::Keep, 9), (IdleRestart::InitialWindow, 4), (IdleRestart::Decay, 6)]
+    {
         let config = Config { idle_restart, ..with_window(Congestion::Reno, 4) };
         let mut drill = Drill::connected(config);
         drill.write(9000);

@@ -74,7 +74,7 @@ fn course(text: &str) -> Vec<f64> {
     text.lines().map(|line| line.parse().expect("a number")).collect()
 }
 
-/// The course is the same to the rounding: ours prints bytes, so 0.001 segments, and theirs as much.
+/// The course is the same to the rounding: ours is in bytes, so 0.001 segments, theirs as much.
 #[test]
 fn base_4_the_window_takes_the_course_of_ns2() {
     for (service_us, delay_us, theirs) in [
@@ -95,7 +95,9 @@ fn base_4_the_window_takes_the_course_of_ns2() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 40, failure_persistence: None, ..Default::default()
+    })]
 
     /// Diff is rounded to whole segments, and the window holds up to one segment that is not sent:
     /// so the segments queued are within half and one of the band.
