@@ -2,10 +2,11 @@
 //! BASE-5): Reno's windows, and in recovery a counter of packets in the network, the pipe.
 //!
 //! The rules are those of ns-2's Sack1, whose traces are the oracle: the pipe begins with what is
-//! in flight less the three packets that duplicate ACKs say have left; it falls by one with each ACK,
-//! by another with a partial one, and rises by one with each packet sent; there is room while it is
-//! below cwnd. Unlike RFC 6675 it never looks at the scoreboard to count, and the ACK that ends
-//! recovery does not open cwnd. We differ in that ACKs older than the last leave the pipe alone.
+//! in flight less the three packets that duplicate ACKs say have left; it falls by one with each
+//! ACK, by another with a partial one, and rises by one with each packet sent; there is room while
+//! it is below cwnd. Unlike RFC 6675 it never looks at the scoreboard to count, and the ACK that
+//! ends recovery does not open cwnd. We differ in that ACKs older than the last leave the pipe
+//! alone.
 
 use super::{Controller, DUPACK_THRESHOLD, Loss, Repair, Windows};
 

@@ -12,10 +12,10 @@
 //! What the paper leaves open is as in ns-2's Vegas, after the authors' code: the round trip is the
 //! mean of those measured in it, the handshake's the first; slow start doubles cwnd every other
 //! round trip and ends by an eighth less; baseRTT is the least so far, but a round trip with a
-//! single segment sets it anew, since then nothing of ours is queued. A retransmission that duplicate ACKs
-//! or the finer timeout start takes a quarter of the window, of a segment lost again a half, and
-//! nothing if the segment was sent before the last reduction. We differ from ns-2 in keeping the
-//! inflation by duplicate ACKs apart from cwnd, as Reno here does.
+//! single segment sets it anew, since then nothing of ours is queued. A retransmission that
+//! duplicate ACKs or the finer timeout start takes a quarter of the window, of a segment lost again
+//! a half, and nothing if the segment was sent before the last reduction. We differ from ns-2 in
+//! keeping the inflation by duplicate ACKs apart from cwnd, as Reno here does.
 
 use super::{Controller, Loss, Repair, Windows};
 use crate::config::{Config, VegasLimits};
