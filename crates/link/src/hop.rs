@@ -122,8 +122,21 @@ pub struct Hop<T> {
     opportunities: Option<Box<Opportunities>>,
     frame_arq: Option<frame_arq::FrameArq>,
     shared: half_duplex::Shared,
+    /// What waited when, for [`Hop::poll_length`]; `None` unless somebody asks.
+    lengths: Option<Box<VecDeque<Length>>>,
     /// The other counters; see [`Hop::statistics`].
     rare: Statistics,
+}
+
+/// What waits from an instant on, both priorities together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length {
+    /// When it changed.
+    pub at: Instant,
+    /// Packets.
+    pub packets: u32,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// What a sender is told beside arrivals and losses.
@@ -230,6 +243,7 @@ impl<T: Clone> Hop<T> {
             opportunities,
             frame_arq,
             shared: half_duplex::Shared::default(),
+            lengths: None,
             rare: Statistics::default(),
         }
     }
@@ -254,17 +268,18 @@ impl<T: Clone> Hop<T> {
             return Ok(());
         }
         let queued = self.queue.push(Waiting { item, bytes }, priority);
-        let rare = &mut self.rare;
         match queued {
             Ok(()) => {
                 if self.waiting == 0 {
                     self.shared.waits_since = now;
                 }
                 self.waiting += 1;
+                self.note_length(now);
+                let rare = &mut self.rare;
                 rare.queue_packets_max = rare.queue_packets_max.max(self.waiting);
                 rare.queue_bytes_max = rare.queue_bytes_max.max(self.queue.bytes());
             }
-            Err(_) => rare.dropped_full += 1,
+            Err(_) => self.rare.dropped_full += 1,
         }
         queued
     }
@@ -352,6 +367,24 @@ impl<T: Clone> Hop<T> {
         self.queue.bytes()
     }
 
+    /// From now on notes each change of what waits, for [`Hop::poll_length`].
+    pub fn note_lengths(&mut self) {
+        self.lengths.get_or_insert_default();
+    }
+
+    /// The oldest change of what waits that was not yet asked for, as of the last call.
+    #[inline]
+    pub fn poll_length(&mut self) -> Option<Length> {
+        self.lengths.as_mut()?.pop_front()
+    }
+
+    #[inline]
+    fn note_length(&mut self, at: Instant) {
+        if let Some(lengths) = &mut self.lengths {
+            lengths.push_back(Length { at, packets: self.waiting, bytes: self.queue.bytes() });
+        }
+    }
+
     /// The counters, as of the last call.
     pub fn statistics(&self) -> Statistics {
         let mut all = self.rare.clone();
@@ -380,6 +413,7 @@ impl<T: Clone> Hop<T> {
             }
             let Some(waiting) = self.queue.pop() else { return };
             self.waiting -= 1;
+            self.note_length(start);
             self.transmit(waiting, start);
         }
     }

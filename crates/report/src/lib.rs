@@ -15,4 +15,5 @@ mod blob;
 mod html;
 pub mod page;
 mod plot;
+mod story;
 pub mod table;

@@ -2,7 +2,8 @@
 
 use crate::network::{Machine, Network};
 use crate::queue::EventQueue;
-use link::What as Happened;
+use link::hop::Length;
+use link::{Hop, What as Happened};
 use node::Host;
 use node::scenario::Departures;
 use sansio::{
@@ -52,6 +53,9 @@ enum Slot {
 impl<O: Observer> Kernel<O> {
     pub(crate) fn new(mut network: Network, missing: Vec<u64>, observer: O) -> Self {
         let machines = core::mem::take(&mut network.machines);
+        if O::QUEUES {
+            network.wires.iter_mut().for_each(Hop::note_lengths);
+        }
         let world = World {
             due: vec![NEVER; network.wires.len()],
             current: usize::MAX,
@@ -153,6 +157,7 @@ impl<O: Observer> Kernel<O> {
                 break next;
             }
         };
+        self.world.record_lengths(wire);
         self.world.current = usize::MAX;
         self.world.due[wire] = next;
         if next != NEVER {
@@ -350,6 +355,17 @@ impl<O: Observer> World<O> {
         }
     }
 
+    /// What waited on a hop since it was last asked.
+    #[inline]
+    fn record_lengths(&mut self, wire: usize) {
+        if O::QUEUES {
+            let (node, side) = Network::ends(wire).0;
+            while let Some(Length { at, packets, bytes }) = self.network.wires[wire].poll_length() {
+                self.record(node, at, What::Queued { side, packets, bytes });
+            }
+        }
+    }
+
     /// When a hop has to be polled next. Only an observer needs departures at their instant.
     #[inline]
     fn next_event(&self, wire: usize) -> Instant {
@@ -422,6 +438,7 @@ impl<O: Observer> Sink for Outbox<'_, O> {
             let what = What::QueueFull { side, packet: &packet };
             self.world.record(self.node, self.now, what);
         }
+        self.world.record_lengths(wire);
         self.world.rearm_wire(wire);
     }
 
