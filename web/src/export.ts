@@ -117,9 +117,11 @@ function figure(title: string, frames: Frame[], entries: Entry[]): string {
   context.fillText(title, 8, 18);
   let top = 28;
   for (const frame of frames) top += frame.draft(context, top, WIDTH);
+  context.fillStyle = colour("text");
+  context.textAlign = "left";
   let left = 8;
   for (const { name, colour: of, shape, line } of entries) {
-    const width = 34 + 6.6 * name.length;
+    const width = 46 + 6.4 * name.length;
     if (left + width > WIDTH) [left, top] = [8, top + 20];
     const drawn = icon(of, shape, line).replace("<svg ", `<svg x="${left}" y="${top + 4}" `);
     context.parts.push(drawn.replace(/var\(--([a-z0-9-]+)\)/g, (_, name: string) => colour(name)));

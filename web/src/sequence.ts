@@ -216,9 +216,10 @@ class SequencePlot {
         line(context, plane, at, offset, [Math.max(0, start - 1), Math.min(at.length, end + 1)], "step");
         context.setLineDash([]);
       } else if (kind.shape) {
-        // A dot has room to grow where there are few.
-        const roomy = kind.shape === "dot" && (end - start) * 8 * plane.ratio < plane.width;
-        const radius = roomy ? 2 : kind.radius;
+        // A dot has room to grow where there are few; other marks shrink where they are many.
+        const isDot = kind.shape === "dot";
+        const room = plane.width / ((end - start) * plane.ratio);
+        const radius = isDot ? (room > 8 ? 2 : kind.radius) : room > 6 ? kind.radius : 0.6 * kind.radius;
         scatter(context, plane, at, offset, [start, end], kind.shape, radius * plane.ratio);
       }
     }

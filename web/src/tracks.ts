@@ -17,7 +17,7 @@ export interface Look extends Entry {
   key: "down" | "up";
 }
 
-const HEIGHT = 84;
+const HEIGHT = 104;
 
 /** Lanes of the link's plot, from below. */
 const LANES = ["full", "up", "down"];
@@ -27,8 +27,8 @@ export class Tracks {
   /** Those in which anything ever waited. */
   readonly queues: Look[];
   private static readonly looks = (): Look[] => [
-    { key: "down", name: "toward the mobile host", colour: "mark-cwnd", shape: null, line: [], shown: true },
-    { key: "up", name: "toward the base station", colour: "mark-probe", shape: null, line: [5, 3], shown: true },
+    { key: "down", name: "queue toward the mobile host", colour: "mark-cwnd", shape: null, line: [], shown: true },
+    { key: "up", name: "queue toward the base station", colour: "mark-probe", shape: null, line: [5, 3], shown: true },
   ];
   private readonly waiting: Link;
   private readonly kept: Link;
@@ -96,7 +96,7 @@ export class Tracks {
       new Frame(this.board, {
         holder,
         label: `${title}: outages of the link and packets it lost against time`,
-        height: HEIGHT + 36,
+        height: HEIGHT + 16,
         x,
         y: { link: this.lanes, spacing: "linear", label: () => "link, lost", names: LANES },
         paint: paint((context, plane) => this.paintLosses(context, plane, panel)),

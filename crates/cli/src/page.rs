@@ -213,6 +213,9 @@ fn goodput_plots(scenario: &Scenario, rows: &[&Row], statistic: Statistic) -> Ve
         } else {
             ("loss", losses, |row| &row.loss)
         };
+    if categories.len() < 2 {
+        return Vec::new();
+    }
     let mut senders: Vec<(&str, bool, &str, &str)> = Vec::new();
     for row in rows {
         let sender = (row.tcp, row.sack, row.direction, row.outage.as_str());

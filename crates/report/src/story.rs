@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use trace::story::{Deed, Segment, Step, Story};
 use trace::timeline::Timeline;
 
-/// More steps than this, about 4 MB of a page, and only what has something to tell is kept.
-const STEPS_MAX: usize = 400_000;
+/// More steps than this, about 1 MB of a page, and only what has something to tell is kept.
+const STEPS_MAX: usize = 100_000;
 
 /// A story's columns. Every number that may be missing is NaN in the page.
 #[derive(Serialize)]

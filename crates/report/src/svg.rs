@@ -88,6 +88,7 @@ pub fn write(plot: Plot, title: &str, panels: &[Panel<'_>], mut out: impl Write)
             height: plot.height(),
             x: (0.0, until),
             y: (bottom, top),
+            ended: last_second(panel.timeline),
         };
         let is_last = index + 1 == panels.len();
         axes(&mut text, &place, plot, is_last);
@@ -125,6 +126,8 @@ struct Plane {
     height: f64,
     x: (f64, f64),
     y: (f64, f64),
+    /// When the transfer had ended; lines do not go on.
+    ended: f64,
 }
 
 impl Plane {
@@ -234,7 +237,7 @@ impl Layer {
         leave(&mut path, column);
         if column.is_some() {
             // What is in force stays so until the end.
-            let _ = write!(path, "H{:.1}", WIDTH - RIGHT);
+            let _ = write!(path, "H{:.1}", plane.place((plane.ended, 0.0)).0);
         }
         path
     }
@@ -355,7 +358,8 @@ fn nothing(plot: Plot) -> &'static str {
 }
 
 fn last_second(timeline: &Timeline) -> f64 {
-    let points = [&timeline.data, &timeline.acks, &timeline.lost, &timeline.delivered];
+    let points =
+        [&timeline.data, &timeline.acks, &timeline.local, &timeline.lost, &timeline.delivered];
     let last = points.iter().filter_map(|points| points.last()).map(|point| point.at);
     last.max().map_or(0.0, sansio::Instant::as_secs_f64)
 }
