@@ -48,6 +48,10 @@ const LEVEL_SPACE = 70;
 export class Frame {
   private readonly plot: uPlot;
   private readonly element: HTMLElement;
+  /** Whether it is in the window or near it, and whether it was painted since it last changed. */
+  private inSight = true;
+  private painted = false;
+  private everPainted = false;
 
   constructor(private readonly board: Board, private readonly options: FrameOptions) {
     this.element = document.createElement("div");
@@ -58,6 +62,15 @@ export class Frame {
     options.holder.append(this.element);
     this.plot = new uPlot(this.configuration(), [[0, 1], [null, null]], this.element);
     new ResizeObserver(() => this.resize()).observe(this.element);
+    const watcher = new IntersectionObserver(
+      (entries) => {
+        this.inSight = entries[entries.length - 1]?.isIntersecting ?? true;
+        if (this.inSight && !this.painted) this.paint();
+      },
+      { rootMargin: "200px" },
+    );
+    watcher.observe(this.element);
+    addEventListener("beforeprint", () => this.paint());
     this.element.addEventListener("keydown", (event) => this.onKey(event));
     this.element.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     this.plot.over.addEventListener("mousedown", () => this.element.focus({ preventScroll: true }));
@@ -76,16 +89,22 @@ export class Frame {
     return Math.max(AXIS_WIDTH, 12 + 7 * longest);
   }
 
-  /** Paints with the present ranges, colours and data. */
+  /** Paints with the present ranges, colours and data; out of sight, as soon as it is in sight. */
   repaint(): void {
+    this.painted = false;
+    if (this.inSight || !this.everPainted) this.paint();
+    const { x: level, y: upright } = this.options;
+    this.element.setAttribute("aria-description", `shows ${spoken(level)}; ${spoken(upright)}`);
+  }
+
+  private paint(): void {
     const [x, y] = [this.options.x.link.range, this.options.y.link.range];
     this.plot.batch(() => {
       this.plot.setScale("x", { min: x[0], max: x[1] });
       this.plot.setScale("y", { min: y[0], max: y[1] });
       this.plot.redraw(false, true);
     });
-    const { x: level, y: upright } = this.options;
-    this.element.setAttribute("aria-description", `shows ${spoken(level)}; ${spoken(upright)}`);
+    this.painted = this.everPainted = true;
   }
 
   /** Draws axes and what is plotted at `top` of a drawing; returns how high that is. */

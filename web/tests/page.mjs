@@ -86,9 +86,7 @@ async function check(page, file, colorScheme) {
     await checkPlot(page, section);
   }
   where = view;
-  const slowest = await page.evaluate(() =>
-    Math.max(0, ...[...document.querySelectorAll("section.plot")].map((plot) => Number(plot.dataset.paintMs))),
-  );
+  const slowest = await slowestPaint(sections);
   expect(slowest < PAINT_MS_MAX, `painting takes ${slowest} ms`);
   console.log(`${where}: ${sections.length} plots, slowest paint ${slowest} ms`);
   if (shots) {
@@ -96,6 +94,24 @@ async function check(page, file, colorScheme) {
     const name = where.replace(/[^a-z0-9]+/gi, "-");
     await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
   }
+}
+
+async function slowestPaint(sections) {
+  let slowest = 0;
+  for (const section of sections) slowest = Math.max(slowest, await paintTime(section));
+  return slowest;
+}
+
+/** Milliseconds of a repaint with all in sight, the median of nine: the machine does other things. */
+async function paintTime(section) {
+  const times = [];
+  await section.evaluate((element) => element.scrollIntoView());
+  for (let i = 0; i < 9; i++) {
+    await section.locator(".frame").first().press("0");
+    await settled(section);
+    times.push(Number(await section.evaluate((element) => element.dataset.paintMs)));
+  }
+  return times.sort((a, b) => a - b)[4];
 }
 
 /** Plots are drawn when they come near the window: walks past all of them. */
