@@ -190,7 +190,14 @@ class Teller {
         found ??= rule;
       }
     }
-    return found ? [OCCASIONS[found] ?? "by its rule", found] : ["for a reason seen from outside only", null];
+    if (found) return [OCCASIONS[found] ?? "by its rule", found];
+    // The later steps of a restart follow from ACKs of the earlier ones and are not reported.
+    for (let j = i; j >= 0; j--) {
+      if (isRule(j) && ruleOf(texts[steps.text[j] as number] ?? "") === "RESTART") {
+        return [`in the restart that began at ${seconds(steps.at[j] as number)}`, "RESTART"];
+      }
+    }
+    return ["for a reason that is not seen from outside", null];
   }
 
   /** What made the sender send again: its timer, or duplicate ACKs. */
