@@ -139,7 +139,9 @@ impl Timeline {
     }
 
     fn on_sent(&mut self, node: NodeId, packet: &Packet, at: Instant) {
-        let tcp = packet.as_tcp().filter(|tcp| tcp.flags.contains(Flags::SYN));
+        // Who sends a stream opened its connection; a SYN with an ACK answers another one.
+        let opens = |flags: Flags| flags.contains(Flags::SYN) && !flags.contains(Flags::ACK);
+        let tcp = packet.as_tcp().filter(|tcp| opens(tcp.flags));
         if let Some(tcp) = tcp.filter(|_| node == self.spec.sender) {
             self.first = FlowKey::of(packet).map(|flow| (flow, tcp.seq + 1));
         }
