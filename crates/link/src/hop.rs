@@ -21,6 +21,9 @@
 
 pub mod frame_arq;
 pub mod half_duplex;
+mod lengths;
+
+pub use lengths::Length;
 
 use crate::channel::{self, Air, Channels, Loss};
 use crate::outage::{self, Interval, Mode, Outages};
@@ -123,20 +126,9 @@ pub struct Hop<T> {
     frame_arq: Option<frame_arq::FrameArq>,
     shared: half_duplex::Shared,
     /// What waited when, for [`Hop::poll_length`]; `None` unless somebody asks.
-    lengths: Option<Box<VecDeque<Length>>>,
+    lengths: Option<VecDeque<Length>>,
     /// The other counters; see [`Hop::statistics`].
     rare: Statistics,
-}
-
-/// What waits from an instant on, both priorities together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Length {
-    /// When it changed.
-    pub at: Instant,
-    /// Packets.
-    pub packets: u32,
-    /// Their bytes.
-    pub bytes: u64,
 }
 
 /// What a sender is told beside arrivals and losses.
@@ -365,24 +357,6 @@ impl<T: Clone> Hop<T> {
     /// Bytes that wait, both priorities together, as of the last call.
     pub fn queue_bytes(&self) -> u64 {
         self.queue.bytes()
-    }
-
-    /// From now on notes each change of what waits, for [`Hop::poll_length`].
-    pub fn note_lengths(&mut self) {
-        self.lengths.get_or_insert_default();
-    }
-
-    /// The oldest change of what waits that was not yet asked for, as of the last call.
-    #[inline]
-    pub fn poll_length(&mut self) -> Option<Length> {
-        self.lengths.as_mut()?.pop_front()
-    }
-
-    #[inline]
-    fn note_length(&mut self, at: Instant) {
-        if let Some(lengths) = &mut self.lengths {
-            lengths.push_back(Length { at, packets: self.waiting, bytes: self.queue.bytes() });
-        }
     }
 
     /// The counters, as of the last call.

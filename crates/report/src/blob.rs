@@ -1,6 +1,6 @@
 //! Columns of numbers as base64 text (RFC 4648, section 4), one element of the page for each; the
-//! index of plots refers to them. Instants and offsets rise by little from one to the next, so whole
-//! numbers are written as differences: two to four bytes instead of eight.
+//! index of plots refers to them. Instants and offsets rise by little from one to the next, so
+//! whole numbers are written as differences: two to four bytes instead of eight.
 
 use sansio::Instant;
 use serde::Serialize;

@@ -406,7 +406,8 @@ fn axes(text: &mut String, plane: &Plane, plot: Plot, is_last: bool) {
         let name = plot.axis();
         let _ = writeln!(
             text,
-            "<text x=\"12\" y=\"{middle}\" text-anchor=\"middle\" transform=\"{turned}\">{name}</text>"
+            "<text x=\"12\" y=\"{middle}\" text-anchor=\"middle\" \
+             transform=\"{turned}\">{name}</text>"
         );
     }
     if is_last {
