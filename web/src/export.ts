@@ -77,11 +77,12 @@ export class SvgContext {
   }
 
   /** Draws with everything outside a plane cut off. */
-  clipped({ left, top, width, height }: Plane, id: string, act: () => void): void {
-    const box = `x="${left}" y="${short(top)}" width="${short(width)}" height="${short(height)}"`;
-    this.parts.push(`<clipPath id="${id}"><rect ${box}/></clipPath><g clip-path="url(#${id})">`);
+  clipped({ left, top, width, height }: Plane, act: () => void): void {
+    const [x, y, w, h] = [left, top, width, height].map(short);
+    const box = `x="${x}" y="${y}" width="${w}" height="${h}" viewBox="${x} ${y} ${w} ${h}"`;
+    this.parts.push(`<svg ${box} overflow="hidden">`);
     act();
-    this.parts.push("</g>");
+    this.parts.push("</svg>");
   }
 
   private draw(paint: string): void {
@@ -103,10 +104,11 @@ export function saveButton(
   button.addEventListener("click", () => {
     const blob = new Blob([inLight(() => figure(title, frames, entries()))], { type: "image/svg+xml" });
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
+    const address = URL.createObjectURL(blob);
+    link.setAttribute("href", address);
     link.download = `${title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}.svg`;
     link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
   });
   holder.append(button);
 }

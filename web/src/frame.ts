@@ -140,8 +140,7 @@ export class Frame {
     context.fillText(y.label(), 14, plane.top + plane.height / 2, true);
     if (!x.silent) context.fillText(x.label(), left + plane.width / 2, bottom + 34);
     context.textAlign = "left";
-    const id = `plot-${Math.round(top)}`;
-    context.clipped(plane, id, () => paint(context as unknown as CanvasRenderingContext2D, plane));
+    context.clipped(plane, () => paint(context as unknown as CanvasRenderingContext2D, plane));
     context.textAlign = "left";
     return height;
   }

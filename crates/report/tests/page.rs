@@ -245,7 +245,7 @@ fn column(page: &str, blob: &Value) -> Vec<f64> {
     let bytes = decoded(element(page, &format!("blob-{}", blob["id"])));
     let values: Vec<f64> = match blob["kind"].as_str() {
         Some("whole") => differences(&bytes),
-        Some("nanos") => differences(&bytes).iter().map(|nanos| nanos * 1e-9).collect(),
+        Some("nanos") => differences(&bytes).iter().map(|nanos| nanos / 1e9).collect(),
         Some("f64") => bytes.as_chunks().0.iter().map(|word| f64::from_le_bytes(*word)).collect(),
         kind => panic!("a column of {kind:?}"),
     };
