@@ -33,4 +33,6 @@ if ! cmp "$scratch/template.html" "$template"; then
 fi
 
 cargo run --quiet -p lasthop-report --example sample_page -- "$scratch/sample.html"
-node tests/page.mjs "$scratch/sample.html" "${reports[@]}"
+# A million segments, ACKs and deliveries.
+cargo run --quiet -p lasthop-report --example sample_page -- "$scratch/million.html" 90000
+node tests/page.mjs "$scratch/sample.html" "$scratch/million.html" "${reports[@]}"

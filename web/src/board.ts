@@ -58,6 +58,8 @@ export class Board {
   axisWidth = 0;
   private readonly links = new Set<Link>();
   private pending = false;
+  /** Called when all is shown again. */
+  onReset: () => void = () => {};
 
   constructor(readonly section: HTMLElement) {}
 
@@ -68,6 +70,7 @@ export class Board {
 
   reset(): void {
     for (const link of this.links) link.reset();
+    this.onReset();
     this.changed();
   }
 

@@ -3,7 +3,7 @@
 
 export interface Blob {
   id: number;
-  kind: "f64" | "u32";
+  kind: "f64" | "whole" | "nanos";
   length: number;
 }
 
@@ -41,6 +41,29 @@ export interface MarksIndex {
   offset: Blob;
 }
 
+export interface QueueIndex {
+  at: Blob;
+  packets: Blob;
+  bytes: Blob;
+}
+
+export interface StoryIndex {
+  id: Blob;
+  parent: Blob;
+  /** Places in `causes`. */
+  cause: Blob;
+  offset: Blob;
+  length: Blob;
+  causes: string[];
+  /** `deed` has places in `deeds`, `text` places in `texts`. */
+  steps: { at: Blob; node: Blob; packet: Blob; offset: Blob; deed: Blob; deeds: string[]; text: Blob };
+  texts: string[];
+  sender: number;
+  receiver: number;
+  /** False if only what has something to tell was kept. */
+  complete: boolean;
+}
+
 export interface PanelIndex {
   scheme: number;
   name: string;
@@ -55,6 +78,11 @@ export interface PanelIndex {
   timeouts: Blob;
   /** An end that did not come is NaN. */
   outages: { from: Blob; until: Blob };
+  queue_down: QueueIndex;
+  queue_up: QueueIndex;
+  cache: { at: Blob; bytes: Blob; limit: number };
+  radio_losses: { at: Blob; toward_mobile: Blob; cause: Blob; causes: string[] };
+  story: StoryIndex;
 }
 
 export interface SequenceIndex {
@@ -68,7 +96,7 @@ export interface Index {
   plots: (LinesIndex | SequenceIndex)[];
 }
 
-export type Column = Float64Array | Uint32Array;
+export type Column = Float64Array;
 
 export function readIndex(): Index {
   return JSON.parse(document.getElementById("plots")?.textContent ?? '{"schemes":[],"plots":[]}');
@@ -78,9 +106,30 @@ export function readIndex(): Index {
 export function column(blob: Blob): Column {
   const text = document.getElementById(`blob-${blob.id}`)?.textContent ?? "";
   const bytes = decode(text);
-  return blob.kind === "f64"
-    ? new Float64Array(bytes.buffer, 0, blob.length)
-    : new Uint32Array(bytes.buffer, 0, blob.length);
+  if (blob.kind === "f64") return new Float64Array(bytes.buffer, 0, blob.length);
+  return differences(bytes, blob.length, blob.kind === "nanos" ? 1e9 : 1);
+}
+
+/** Whole numbers from differences, divided; NaN for one that is missing. */
+function differences(bytes: Uint8Array, length: number, divisor: number): Column {
+  const values = new Float64Array(length);
+  let at = 0;
+  let previous = 0;
+  for (let i = 0; i < length; i++) {
+    let byte = bytes[at++] as number;
+    let token = byte & 127;
+    for (let weight = 128; byte > 127; weight *= 128) {
+      byte = bytes[at++] as number;
+      token += (byte & 127) * weight;
+    }
+    if (token === 0) {
+      values[i] = Number.NaN;
+      continue;
+    }
+    previous += token % 2 === 1 ? (token - 1) / 2 : -token / 2;
+    values[i] = previous / divisor;
+  }
+  return values;
 }
 
 function decode(text: string): Uint8Array<ArrayBuffer> {

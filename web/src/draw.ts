@@ -42,11 +42,50 @@ export function within(values: Column, [from, until]: Range): [number, number] {
   return [start, end];
 }
 
+/** Values of a long column are also known by blocks: what lies on one pixel is passed over at once. */
+const BLOCK = 64;
+
+interface Blocks {
+  low: Float64Array;
+  high: Float64Array;
+}
+
+const blocksOf = new WeakMap<Column, Blocks>();
+
+/** The lowest and highest value of each whole block; NaN where one is missing. */
+function blocks(values: Column): Blocks {
+  let known = blocksOf.get(values);
+  if (known) return known;
+  const count = Math.floor(values.length / BLOCK);
+  known = { low: new Float64Array(count), high: new Float64Array(count) };
+  for (let block = 0; block < count; block++) {
+    let low = Number.POSITIVE_INFINITY;
+    let high = Number.NEGATIVE_INFINITY;
+    for (let i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
+      const value = values[i] as number;
+      low = value < low || value !== value ? value : low;
+      high = value > high || value !== value ? value : high;
+      if (value !== value) break;
+    }
+    known.low[block] = low;
+    known.high[block] = high;
+  }
+  blocksOf.set(values, known);
+  return known;
+}
+
 /** The lowest and highest of the values in an index range; null if there are none. */
 export function extent(values: Column, start: number, end: number): Range | null {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
+  const known = blocks(values);
   for (let i = start; i < end; i++) {
+    if (i % BLOCK === 0 && i + BLOCK <= end && known.low[i / BLOCK] === known.low[i / BLOCK]) {
+      low = Math.min(low, known.low[i / BLOCK] as number);
+      high = Math.max(high, known.high[i / BLOCK] as number);
+      i += BLOCK - 1;
+      continue;
+    }
     const value = values[i] as number;
     if (value < low) low = value;
     if (value > high) high = value;
@@ -72,9 +111,21 @@ export function scatter(
   const left = plane.left - reach;
   const top = plane.top - reach;
   const { scaleX, shiftX, scaleY, shiftY } = plane;
+  const known = blocks(ys);
 
   context.beginPath();
   for (let i = start; i < end; i++) {
+    if (i % BLOCK === 0 && i + BLOCK <= end) {
+      const lastAcross = (((xs[i + BLOCK - 1] as number) * scaleX + shiftX - left) / cell) | 0;
+      const firstAcross = (((xs[i] as number) * scaleX + shiftX - left) / cell) | 0;
+      const lowest = (((known.low[i / BLOCK] as number) * scaleY + shiftY - top) / cell) | 0;
+      const highest = (((known.high[i / BLOCK] as number) * scaleY + shiftY - top) / cell) | 0;
+      // All of the block falls on one cell, and something is there already.
+      if (firstAcross === lastAcross && lowest === highest && cells[lowest * columns + firstAcross] === 1) {
+        i += BLOCK - 1;
+        continue;
+      }
+    }
     const x = (xs[i] as number) * scaleX + shiftX;
     const y = (ys[i] as number) * scaleY + shiftY;
     const across = ((x - left) / cell) | 0;
@@ -111,8 +162,21 @@ export function line(
       context.lineTo(pixel + 0.5, last);
     }
   };
+  const known = blocks(ys);
   context.beginPath();
   for (let i = start; i < end; i++) {
+    const block = i % BLOCK === 0 && i + BLOCK <= end ? i / BLOCK : -1;
+    if (pen && block >= 0 && Math.floor((xs[i + BLOCK - 1] as number) * scaleX + shiftX) === pixel) {
+      const [one, other] = [known.low[block] as number, known.high[block] as number];
+      if (one === one) {
+        // The axis points upward, pixels downward.
+        low = Math.min(low, other * scaleY + shiftY);
+        high = Math.max(high, one * scaleY + shiftY);
+        i += BLOCK - 1;
+        last = (ys[i] as number) * scaleY + shiftY;
+        continue;
+      }
+    }
     const x = (xs[i] as number) * scaleX + shiftX;
     const y = (ys[i] as number) * scaleY + shiftY;
     if (y !== y) {

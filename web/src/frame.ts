@@ -4,6 +4,7 @@
 import uPlot from "uplot";
 import type { Board, Link } from "./board";
 import type { Plane, Range } from "./draw";
+import type { SvgContext } from "./export";
 import { powers, ticks } from "./numbers";
 import { colour } from "./theme";
 import { hideTooltip, showTooltip, type Hint } from "./tooltip";
@@ -30,6 +31,10 @@ export interface FrameOptions {
   paint: (context: CanvasRenderingContext2D, plane: Plane) => void;
   /** What is at a place, in device pixels. */
   probe: (plane: Plane, x: number, y: number) => Hint | null;
+  /** A click on a place, in device pixels. */
+  pick?: (plane: Plane, x: number, y: number) => void;
+  /** The same with the keyboard: whatever is worth it in sight. */
+  pickAny?: () => void;
 }
 
 const FONT = "12px system-ui, sans-serif";
@@ -43,6 +48,10 @@ const LEVEL_SPACE = 70;
 export class Frame {
   private readonly plot: uPlot;
   private readonly element: HTMLElement;
+  /** Whether it is in the window or near it, and whether it was painted since it last changed. */
+  private inSight = true;
+  private painted = false;
+  private everPainted = false;
 
   constructor(private readonly board: Board, private readonly options: FrameOptions) {
     this.element = document.createElement("div");
@@ -53,16 +62,26 @@ export class Frame {
     options.holder.append(this.element);
     this.plot = new uPlot(this.configuration(), [[0, 1], [null, null]], this.element);
     new ResizeObserver(() => this.resize()).observe(this.element);
+    const watcher = new IntersectionObserver(
+      (entries) => {
+        this.inSight = entries[entries.length - 1]?.isIntersecting ?? true;
+        if (this.inSight && !this.painted) this.paint();
+      },
+      { rootMargin: "200px" },
+    );
+    watcher.observe(this.element);
+    addEventListener("beforeprint", () => this.paint());
     this.element.addEventListener("keydown", (event) => this.onKey(event));
     this.element.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     this.plot.over.addEventListener("mousedown", () => this.element.focus({ preventScroll: true }));
+    if (options.pick) this.listenForClicks(options.pick);
     board.add(this, options.x.link, options.y.link);
   }
 
   /** Room that the upright axis needs for its ticks, in CSS pixels. */
   axisWidth(): number {
-    const { link, unit = () => 1, spacing } = this.options.y;
-    if (spacing === "log") return AXIS_WIDTH;
+    const { link, unit = () => 1, spacing, names } = this.options.y;
+    if (spacing === "log" || names) return AXIS_WIDTH;
     const [low, high] = link.range;
     const apart = ((high - low) * AXIS_SPACE) / this.options.height;
     const step = STEPS.findLast((step) => step * unit() <= apart) ?? 1;
@@ -70,16 +89,74 @@ export class Frame {
     return Math.max(AXIS_WIDTH, 12 + 7 * longest);
   }
 
-  /** Paints with the present ranges, colours and data. */
+  /** Paints with the present ranges, colours and data; out of sight, as soon as it is in sight. */
   repaint(): void {
+    this.painted = false;
+    if (this.inSight || !this.everPainted) this.paint();
+    const { x: level, y: upright } = this.options;
+    this.element.setAttribute("aria-description", `shows ${spoken(level)}; ${spoken(upright)}`);
+  }
+
+  private paint(): void {
     const [x, y] = [this.options.x.link.range, this.options.y.link.range];
     this.plot.batch(() => {
       this.plot.setScale("x", { min: x[0], max: x[1] });
       this.plot.setScale("y", { min: y[0], max: y[1] });
       this.plot.redraw(false, true);
     });
-    const { x: level, y: upright } = this.options;
-    this.element.setAttribute("aria-description", `shows ${spoken(level)}; ${spoken(upright)}`);
+    this.painted = this.everPainted = true;
+  }
+
+  /** Draws axes and what is plotted at `top` of a drawing; returns how high that is. */
+  draft(context: SvgContext, top: number, width: number): number {
+    const { x, y, height, paint } = this.options;
+    const [left, below] = [this.board.axisWidth + 22, x.silent ? 8 : 44];
+    const plane = this.planeAt(left, top + 8, width - left - 12, height - 8 - below, 1);
+    const { scaleX, shiftX, scaleY, shiftY } = plane;
+    const right = left + plane.width;
+    const bottom = plane.top + plane.height;
+    context.setLineDash([]);
+    context.lineWidth = 1;
+    const rule = (x0: number, y0: number, x1: number, y1: number) => {
+      context.strokeStyle = colour("grid");
+      context.beginPath();
+      context.moveTo(x0, y0);
+      context.lineTo(x1, y1);
+      context.stroke();
+    };
+    context.fillStyle = colour("text");
+    for (const [value, text] of marked(y, plane.height, AXIS_SPACE)) {
+      const at = value * scaleY + shiftY;
+      rule(left, at, right, at);
+      context.textAlign = "right";
+      context.fillText(text, left - 6, at + 4);
+    }
+    for (const [value, text] of marked(x, plane.width, LEVEL_SPACE)) {
+      const at = value * scaleX + shiftX;
+      rule(at, plane.top, at, bottom);
+      context.textAlign = "center";
+      if (!x.silent) context.fillText(text, at, bottom + 16);
+    }
+    context.fillText(y.label(), 14, plane.top + plane.height / 2, true);
+    if (!x.silent) context.fillText(x.label(), left + plane.width / 2, bottom + 34);
+    context.textAlign = "left";
+    context.clipped(plane, () => paint(context as unknown as CanvasRenderingContext2D, plane));
+    context.textAlign = "left";
+    return height;
+  }
+
+  /** A click is a press and a release at one place; a drag is none. */
+  private listenForClicks(pick: NonNullable<FrameOptions["pick"]>): void {
+    let pressed: [number, number] = [0, 0];
+    const { over } = this.plot;
+    over.addEventListener("mousedown", ({ clientX, clientY }) => (pressed = [clientX, clientY]));
+    over.addEventListener("click", ({ clientX, clientY }) => {
+      if (Math.hypot(clientX - pressed[0], clientY - pressed[1]) > 3) return;
+      const box = over.getBoundingClientRect();
+      const plane = this.plane();
+      const place = (client: number, from: number) => (client - from) * plane.ratio;
+      pick(plane, plane.left + place(clientX, box.left), plane.top + place(clientY, box.top));
+    });
   }
 
   private configuration(): uPlot.Options {
@@ -127,6 +204,10 @@ export class Frame {
 
   private plane(): Plane {
     const { left, top, width, height } = this.plot.bbox;
+    return this.planeAt(left, top, width, height, devicePixelRatio);
+  }
+
+  private planeAt(left: number, top: number, width: number, height: number, ratio: number): Plane {
     const [x0, x1] = placed(this.options.x);
     const [y0, y1] = placed(this.options.y);
     const scaleX = width / (x1 - x0);
@@ -135,7 +216,7 @@ export class Frame {
       left, top, width, height, scaleX, scaleY,
       shiftX: left - x0 * scaleX,
       shiftY: top + height - y0 * scaleY,
-      ratio: devicePixelRatio,
+      ratio,
     };
   }
 
@@ -189,6 +270,7 @@ export class Frame {
       "-": () => this.zoom(1.5, 0.5),
       "0": () => this.board.reset(),
       Escape: () => this.board.reset(),
+      ...(this.options.pickAny ? { Enter: this.options.pickAny } : {}),
       ArrowLeft: () => this.pan(this.options.x, -0.2),
       ArrowRight: () => this.pan(this.options.x, 0.2),
       ArrowUp: () => this.pan(this.options.y, 0.2),
@@ -278,6 +360,25 @@ function axis(scale: Scale, space: number): uPlot.Axis {
       return ticks(values.map((value) => value / size), increment / size);
     },
   };
+}
+
+/** The places of an axis that have a name, on the paper, and their names. */
+function marked(scale: Scale, length: number, space: number): [number, string][] {
+  const { names, unit = () => 1, spacing } = scale;
+  const [low, high] = placed(scale);
+  if (names) {
+    const places = names.map((name, place): [number, string] => [place, name]);
+    return places.filter(([place]) => place >= low && place <= high);
+  }
+  if (spacing === "log") {
+    const decades = rounded(low, high, 1);
+    return powers(decades.map((power) => 10 ** power)).map((text, i) => [decades[i] as number, text]);
+  }
+  const apart = ((high - low) * space) / length;
+  const step = (STEPS.find((step) => step * unit() >= apart) ?? 1) * unit();
+  const places = rounded(low, high, step);
+  const texts = ticks(places.map((place) => place / unit()), step / unit());
+  return places.map((place, i) => [place, texts[i] ?? ""]);
 }
 
 /** 1, 2 and 5 times the powers of ten. */

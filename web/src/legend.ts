@@ -37,10 +37,10 @@ export function legend(
 }
 
 /** One line under a plot's title that says how to move in it. */
-export function help(holder: HTMLElement): void {
+export function help(holder: HTMLElement, more = ""): void {
   const line = document.createElement("p");
   line.className = "help";
   line.textContent =
-    "Drag to zoom, double-click for all; wheel zooms after a click or with Ctrl; keys: + − 0 and arrows.";
+    "Drag to zoom, double-click for all; wheel zooms after a click or with Ctrl; keys: + − 0 and arrows. " + more;
   holder.append(line);
 }

@@ -3,6 +3,7 @@
 import { Board, BoundedLink, Link } from "./board";
 import { column, type AxisIndex, type Column, type LinesIndex, type SeriesIndex } from "./data";
 import { extent, line, nearest, scatter, within, type Plane, type Range } from "./draw";
+import { saveButton } from "./export";
 import { Frame, type Scale } from "./frame";
 import { help, legend, type Entry } from "./legend";
 import { exactValue, powerOfTen, thousands } from "./numbers";
@@ -40,17 +41,16 @@ export function drawLines(section: HTMLElement, index: LinesIndex): Board {
   help(head);
   const x = new BoundedLink(() => naturalX(index, series));
   const y: Link = new Link(() => naturalY(index, series, x.range));
-  board.add(
-    new Frame(board, {
-      holder: section,
-      label: `${index.title}: ${index.y.label} against ${index.x.label}`,
-      height: 380,
-      x: scaleOf(index.x, x),
-      y: scaleOf(index.y, y),
-      paint: (context, plane) => paint(context, plane, series, x.range, index.x),
-      probe: (plane, px, py) => probe(plane, series, index, px, py),
-    }),
-  );
+  const frame = new Frame(board, {
+    holder: section,
+    label: `${index.title}: ${index.y.label} against ${index.x.label}`,
+    height: 380,
+    x: scaleOf(index.x, x),
+    y: scaleOf(index.y, y),
+    paint: (context, plane) => paint(context, plane, series, x.range, index.x),
+    probe: (plane, px, py) => probe(plane, series, index, px, py),
+  });
+  saveButton(head, index.title, [frame], () => series.filter(({ shown }) => shown));
   return board;
 }
 

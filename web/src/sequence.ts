@@ -1,18 +1,22 @@
 // Time-sequence graphs, one panel for each scheme, met by the same channel: which bytes of the
-// stream were sent, sent again, lost and acknowledged when; under it the sender's windows. All
-// panels share the time axis and the scales.
+// stream were sent, sent again, lost and acknowledged when; under it the sender's windows, queues,
+// the base station's cache and the link (tracks.ts). All panels share the time axis and the scales;
+// the story of a mark is told for all of them (storybox.ts).
 
 import { Board, BoundedLink, Link } from "./board";
-import type { Column, SequenceIndex } from "./data";
-import { extent, firstAtLeast, line, nearest, scatter, within, type Plane, type Range } from "./draw";
+import type { SequenceIndex } from "./data";
+import { extent, line, nearest, scatter, within, type Plane, type Range } from "./draw";
+import { saveButton } from "./export";
 import { Frame } from "./frame";
 import { help, legend, type Entry } from "./legend";
-import { byteUnit, exactBytes, exactSeconds } from "./numbers";
+import { exactBytes, exactSeconds } from "./numbers";
 import type { Shape } from "./shapes";
 import { outageHint, paintOutages, paintTimeouts, timeoutHint } from "./spans";
+import { StoryBox } from "./storybox";
 import { colour, schemeColour } from "./theme";
 import { lastTime, readPanel, summarised, type MarkKey, type Panel, type WindowKey } from "./timeline";
 import type { Hint } from "./tooltip";
+import { bytesScale, inForce, remark, since, Tracks } from "./tracks";
 
 interface Kind<Key extends string> extends Entry {
   key: Key;
@@ -45,8 +49,8 @@ function kind<Key extends string>(
   return { key, name, colour, shape, line: dashes, shown, radius: shape === "dot" ? 1.1 : 4 };
 }
 
-const GRAPH_HEIGHT = 320;
-const WINDOWS_HEIGHT = 150;
+const GRAPH_HEIGHT = 300;
+const WINDOWS_HEIGHT = 120;
 
 export function drawSequence(section: HTMLElement, index: SequenceIndex): Board {
   return new SequencePlot(section, index).board;
@@ -64,6 +68,8 @@ class SequencePlot {
   private readonly times: Link;
   private readonly offsets: Link;
   private readonly sizes: Link;
+  private readonly tracks: Tracks;
+  private readonly story: StoryBox;
 
   constructor(section: HTMLElement, private readonly index: SequenceIndex) {
     this.board = new Board(section);
@@ -80,11 +86,21 @@ class SequencePlot {
     this.times = new BoundedLink(() => [0, end * 1.01]);
     this.offsets = new Link(() => this.offsetsInSight());
     this.sizes = new Link(() => this.sizesInSight());
+    this.tracks = new Tracks(this.board, this.panels, this.times, this.outages);
     this.addControls(section);
     const grid = document.createElement("div");
     grid.className = "panels";
     section.append(grid);
     for (const panel of this.panels) this.addPanel(grid, panel);
+    this.story = new StoryBox(section, {
+      panels: () => this.panels.filter(({ shown }) => shown),
+      zoom: (from, until) => {
+        this.times.set([from, until]);
+        this.board.changed();
+      },
+      changed: () => this.board.changed(),
+    });
+    this.board.onReset = () => this.story.close();
   }
 
   private addControls(section: HTMLElement): void {
@@ -95,6 +111,7 @@ class SequencePlot {
     if (this.panels.length > 1) {
       legend(head, "Schemes", this.panels, () => {
         this.panels.forEach((panel, i) => this.holders[i]?.toggleAttribute("hidden", !panel.shown));
+        this.story.refresh();
         changed();
       });
     }
@@ -102,7 +119,8 @@ class SequencePlot {
     const occur = spans.filter(({ key }) => this.panels.some((panel) => occurrences(panel, key) > 0));
     legend(head, "Marks", [...this.kinds, ...occur], changed);
     legend(head, "Windows", this.windows, changed);
-    help(head);
+    if (this.tracks.queues.length > 0) legend(head, "Queues", this.tracks.queues, changed);
+    help(head, "Click a mark, or press Enter, for its story.");
   }
 
   private addPanel(grid: HTMLElement, panel: Panel & Entry): void {
@@ -116,26 +134,38 @@ class SequencePlot {
     summary.textContent = summarised(panel);
     holder.append(title, summary);
     grid.append(holder);
+    const heading = `${this.index.title}, ${panel.name}`;
     const x = { link: this.times, spacing: "linear", label: () => "time, s" } as const;
-    // The time stands under the lower plot, once.
-    new Frame(this.board, {
-      holder,
-      label: `${this.index.title}, ${panel.name}: stream offset against time`,
-      height: GRAPH_HEIGHT,
-      x: { ...x, silent: true },
-      y: bytesScale("stream offset", this.offsets),
-      paint: (context, plane) => this.paintGraph(context, plane, panel),
-      probe: (plane, px, py) => this.probeGraph(plane, panel, px, py),
-    });
-    new Frame(this.board, {
-      holder,
-      label: `${this.index.title}, ${panel.name}: cwnd, ssthresh and bytes in flight against time`,
-      height: WINDOWS_HEIGHT,
-      x,
-      y: bytesScale("window", this.sizes),
-      paint: (context, plane) => this.paintWindows(context, plane, panel),
-      probe: (plane, px) => this.probeWindows(plane, panel, px),
-    });
+    // The time stands under the lowest plot, once.
+    const silent = { ...x, silent: true };
+    const frames = [
+      new Frame(this.board, {
+        holder,
+        label: `${heading}: stream offset against time`,
+        height: GRAPH_HEIGHT,
+        x: silent,
+        y: bytesScale("stream offset", this.offsets),
+        paint: (context, plane) => this.paintGraph(context, plane, panel),
+        probe: (plane, px, py) => this.probeGraph(plane, panel, px, py),
+        pick: (plane, px, py) => {
+          const byte = this.markAt(plane, panel, px, py)?.byte;
+          if (byte !== undefined) this.story.show(panel, byte);
+        },
+        pickAny: () => this.story.showLossAfter(panel, this.times.range[0]),
+      }),
+      new Frame(this.board, {
+        holder,
+        label: `${heading}: cwnd, ssthresh and bytes in flight against time`,
+        height: WINDOWS_HEIGHT,
+        x: silent,
+        y: bytesScale("window", this.sizes),
+        paint: (context, plane) => this.paintWindows(context, plane, panel),
+        probe: (plane, px) => this.probeWindows(plane, panel, px),
+      }),
+      ...this.tracks.add(holder, heading, panel, x),
+    ];
+    const entries = () => [...this.kinds, ...this.windows, ...this.tracks.queues, this.timeouts, this.outages];
+    saveButton(title, heading, frames, () => entries().filter(({ shown }) => shown));
   }
 
   /** The offsets that any panel shows in the present span of time. */
@@ -161,7 +191,7 @@ class SequencePlot {
     let top = 0;
     let threshold = 0;
     for (const { windows } of this.panels.filter((panel) => panel.shown)) {
-      const [start, end] = windowsIn(windows.at, this.times.range);
+      const [start, end] = inForce(windows.at, this.times.range);
       for (const { key } of this.windows.filter((kind) => kind.shown)) {
         const high = extent(windows[key], start, end)?.[1] ?? 0;
         if (key === "ssthresh") threshold = Math.max(threshold, high);
@@ -186,20 +216,34 @@ class SequencePlot {
         line(context, plane, at, offset, [Math.max(0, start - 1), Math.min(at.length, end + 1)], "step");
         context.setLineDash([]);
       } else if (kind.shape) {
-        // A dot has room to grow where there are few.
-        const roomy = kind.shape === "dot" && (end - start) * 8 * plane.ratio < plane.width;
-        const radius = roomy ? 2 : kind.radius;
+        // A dot has room to grow where there are few; other marks shrink where they are many.
+        const isDot = kind.shape === "dot";
+        const room = plane.width / ((end - start) * plane.ratio);
+        const radius = isDot ? (room > 8 ? 2 : kind.radius) : room > 6 ? kind.radius : 0.6 * kind.radius;
         scatter(context, plane, at, offset, [start, end], kind.shape, radius * plane.ratio);
       }
     }
     if (this.timeouts.shown) paintTimeouts(context, plane, panel);
+    this.paintStory(context, plane);
+  }
+
+  /** Where the bytes lie whose story is told. */
+  private paintStory(context: CanvasRenderingContext2D, plane: Plane): void {
+    const { tale } = this.story;
+    if (!tale) return;
+    const [top, bottom] = [tale.end, tale.start].map((offset) => offset * plane.scaleY + plane.shiftY);
+    const height = Math.max(2 * plane.ratio, (bottom as number) - (top as number));
+    context.fillStyle = colour("accent");
+    context.globalAlpha = 0.3;
+    context.fillRect(plane.left, (top as number) - plane.ratio, plane.width, height);
+    context.globalAlpha = 1;
   }
 
   private paintWindows(context: CanvasRenderingContext2D, plane: Plane, panel: Panel): void {
     if (this.outages.shown) paintOutages(context, plane, panel);
     const { at } = panel.windows;
     if (at.length === 0) return remark(context, plane, "the sender's windows are not seen from outside");
-    const [start, end] = windowsIn(at, this.times.range);
+    const [start, end] = inForce(at, this.times.range);
     for (const kind of this.windows.filter((kind) => kind.shown)) {
       context.strokeStyle = colour(kind.colour);
       context.lineWidth = (kind.key === "flight" ? 1 : 1.6) * plane.ratio;
@@ -211,30 +255,33 @@ class SequencePlot {
   }
 
   private probeGraph(plane: Plane, panel: Panel, x: number, y: number): Hint | null {
+    const hint = this.markAt(plane, panel, x, y)?.hint ?? null;
+    const timeout = hint ?? (this.timeouts.shown ? timeoutHint(plane, panel, x) : null);
+    return timeout ?? (this.outages.shown ? outageHint(plane, panel, x) : null);
+  }
+
+  /** The mark at a place, and the last byte it is about. */
+  private markAt(plane: Plane, panel: Panel, x: number, y: number): { byte: number; hint: Hint } | null {
     let reach = 16 * plane.ratio;
-    let hint: Hint | null = null;
+    let mark: { byte: number; hint: Hint } | null = null;
     for (const kind of this.kinds.filter((kind) => kind.shown)) {
       const { at, offset } = panel.marks[kind.key];
       const found = nearest(plane, at, offset, x, y, reach);
       if (!found) continue;
       reach = found.distance;
-      hint = {
-        title: kind.name,
-        colour: kind.colour,
-        rows: [
-          ["at", exactSeconds(at[found.index] as number)],
-          ["up to byte", exactBytes(offset[found.index] as number)],
-        ],
-      };
+      const upTo = offset[found.index] as number;
+      const rows: Hint["rows"] = [
+        ["at", exactSeconds(at[found.index] as number)],
+        ["up to byte", exactBytes(upTo)],
+      ];
+      mark = { byte: Math.max(0, upTo - 1), hint: { title: kind.name, colour: kind.colour, rows } };
     }
-    hint ??= this.timeouts.shown ? timeoutHint(plane, panel, x) : null;
-    return hint ?? (this.outages.shown ? outageHint(plane, panel, x) : null);
+    return mark;
   }
 
   private probeWindows(plane: Plane, panel: Panel, x: number): Hint | null {
     const { windows } = panel;
-    const time = (x - plane.shiftX) / plane.scaleX;
-    const i = firstAtLeast(windows.at, time) - 1;
+    const i = since(windows.at, plane, x);
     if (i < 0) return null;
     return {
       title: "windows",
@@ -248,29 +295,5 @@ class SequencePlot {
   }
 }
 
-/** Words in place of a plot. */
-function remark(context: CanvasRenderingContext2D, plane: Plane, text: string): void {
-  context.fillStyle = colour("text-muted");
-  context.font = `${13 * plane.ratio}px ${getComputedStyle(document.body).fontFamily}`;
-  context.textAlign = "center";
-  context.fillText(text, plane.left + plane.width / 2, plane.top + plane.height / 2);
-}
-
 const occurrences = (panel: Panel, key: "timeouts" | "outages"): number =>
   key === "timeouts" ? panel.timeouts.length : panel.outages.from.length;
-
-function bytesScale(label: string, link: Link) {
-  const unit = () => byteUnit(Math.max(...link.range.map(Math.abs)));
-  return {
-    link,
-    spacing: "linear",
-    label: () => `${label}, ${unit().name}`,
-    unit: () => unit().size,
-  } as const;
-}
-
-/** The changes of windows in a span of time, and the one in force when it begins. */
-function windowsIn(at: Column, range: Range): [number, number] {
-  const [start, end] = within(at, range);
-  return [Math.max(0, start - 1), end];
-}

@@ -26,3 +26,16 @@ export function onThemeChange(callback: () => void): void {
     callback();
   });
 }
+
+/** Does something with the light colours, whatever the reader sees. */
+export function inLight<T>(act: () => T): T {
+  const root = document.documentElement;
+  root.dataset["light"] = "";
+  known.clear();
+  try {
+    return act();
+  } finally {
+    delete root.dataset["light"];
+    known.clear();
+  }
+}

@@ -1,6 +1,6 @@
-// What one scheme did, decoded: marks, windows, timeouts, outages.
+// What one scheme did, decoded: marks, windows, timeouts, outages, queues, caches, losses, stories.
 
-import { column, type Column, type MarksIndex, type PanelIndex } from "./data";
+import { column, type Column, type MarksIndex, type PanelIndex, type QueueIndex } from "./data";
 import { grouped } from "./numbers";
 
 export interface Marks {
@@ -11,6 +11,36 @@ export interface Marks {
 export type MarkKey = "data" | "acks" | "delivered" | "local" | "end_to_end" | "probes" | "lost";
 export type WindowKey = "cwnd" | "ssthresh" | "flight";
 
+/** What waits at one end of the radio. */
+export interface Queue {
+  at: Column;
+  packets: Column;
+  bytes: Column;
+}
+
+export interface RadioLosses {
+  at: Column;
+  /** 1 for those on their way to the mobile host. */
+  towardMobile: Column;
+  cause: Column;
+  causes: string[];
+}
+
+/** Packets and what happened to them; see crates/trace/src/story.rs. */
+export interface Story {
+  id: Column;
+  cause: Column;
+  causes: string[];
+  offset: Column;
+  length: Column;
+  steps: { at: Column; node: Column; packet: Column; offset: Column; deed: Column; text: Column };
+  deeds: string[];
+  texts: string[];
+  sender: number;
+  receiver: number;
+  complete: boolean;
+}
+
 export interface Panel {
   name: string;
   scheme: number;
@@ -18,11 +48,17 @@ export interface Panel {
   windows: { at: Column } & Record<WindowKey, Column>;
   timeouts: Column;
   outages: { from: Column; until: Column };
+  queues: { down: Queue; up: Queue };
+  cache: { at: Column; bytes: Column; limit: number };
+  losses: RadioLosses;
+  story: Story;
 }
 
 export function readPanel(index: PanelIndex): Panel {
   const marks = ({ at, offset }: MarksIndex): Marks => ({ at: column(at), offset: column(offset) });
-  const { windows, outages, scheme, name } = index;
+  const queue = ({ at, packets, bytes }: QueueIndex): Queue =>
+    ({ at: column(at), packets: column(packets), bytes: column(bytes) });
+  const { windows, outages, cache, radio_losses: losses, scheme, name } = index;
   return {
     name,
     scheme,
@@ -43,6 +79,39 @@ export function readPanel(index: PanelIndex): Panel {
     },
     timeouts: column(index.timeouts),
     outages: { from: column(outages.from), until: column(outages.until) },
+    queues: { down: queue(index.queue_down), up: queue(index.queue_up) },
+    cache: { at: column(cache.at), bytes: column(cache.bytes), limit: cache.limit },
+    losses: {
+      at: column(losses.at),
+      towardMobile: column(losses.toward_mobile),
+      cause: column(losses.cause),
+      causes: losses.causes,
+    },
+    story: readStory(index),
+  };
+}
+
+function readStory({ story }: PanelIndex): Story {
+  const { steps, causes, texts, sender, receiver, complete } = story;
+  return {
+    id: column(story.id),
+    cause: column(story.cause),
+    causes,
+    offset: column(story.offset),
+    length: column(story.length),
+    steps: {
+      at: column(steps.at),
+      node: column(steps.node),
+      packet: column(steps.packet),
+      offset: column(steps.offset),
+      deed: column(steps.deed),
+      text: column(steps.text),
+    },
+    deeds: steps.deeds,
+    texts,
+    sender,
+    receiver,
+    complete,
   };
 }
 

@@ -36,6 +36,9 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run a scenario and keep each run's records
     Run(RunArgs),
+    /// Look at what was kept: the page of a comparison or of one run, with each packet's story, or
+    /// drawings of it for a paper. Prints where they are
+    View(ViewArgs),
     /// Prove it on this machine: real kernels, our emulated radio, the real daemon. What a killed
     /// run left behind, `lasthop lab clean` removes
     Lab(LabArgs),
@@ -82,6 +85,21 @@ pub(crate) struct RunArgs {
     /// Write every event of each run as text (trace.txt)
     #[arg(long)]
     pub(crate) trace: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ViewArgs {
+    /// What `compare`, `run` or `lab` wrote: the whole folder, or the folder of one run in it
+    pub(crate) dir: PathBuf,
+    /// Instead of the page, one SVG file for each of these: sequence, windows, queue, cache, link
+    #[arg(long, value_name = "PLOT", value_delimiter = ',')]
+    pub(crate) svg: Vec<String>,
+    /// Where to write, instead of into DIR
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Show it in the desktop's browser
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Args)]

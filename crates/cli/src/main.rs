@@ -8,6 +8,7 @@ mod bench;
 mod compare;
 mod daemon;
 mod error;
+mod kept;
 mod lab;
 mod list;
 mod options;
@@ -17,6 +18,7 @@ mod progress;
 mod recordings;
 mod rundir;
 mod table;
+mod view;
 
 use args::{Arguments, Bench, Command, Daemon, Oracle, Scenario};
 use clap::FromArgMatches;
@@ -41,6 +43,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     match &arguments.command {
         Command::Compare(compare) => compare::compare(compare, arguments.quiet),
         Command::Run(run) => compare::run(run, arguments.quiet),
+        Command::View(options) => view::view(options),
         Command::Lab(lab) => lab::lab(lab, arguments.quiet),
         Command::Daemon(Daemon::BaseStation(options)) => daemon::base_station(options),
         Command::Doctor { json } => lab::doctor(*json),

@@ -2,6 +2,7 @@
 
 use crate::compare::VERSION;
 use crate::error::Error;
+use crate::kept::Run;
 use crate::rundir::unwritable;
 use crate::table::{self, Statistic};
 use node::{Case, Plan, Scenario};
@@ -12,6 +13,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use study::{Row, World};
+use trace::hash::TraceHash;
 use trace::timeline::Timeline;
 
 /// The report of a comparison in the simulator.
@@ -21,11 +23,88 @@ pub(crate) fn write(
     rows: &[Row],
     advice: &str,
 ) -> Result<(), Error> {
-    let timelines = predicted(scenario, &shown(scenario))?;
-    let panels = timelines.iter().map(|(case, timeline)| panel(case, "", timeline)).collect();
+    let played =
+        shown(scenario).iter().map(|case| play(scenario, case)).collect::<Result<Vec<_>, _>>();
+    write_played(path, scenario, (rows, advice), &played?)
+}
+
+/// The same of runs that were played.
+pub(crate) fn write_played(
+    path: &Path,
+    scenario: &Scenario,
+    (rows, advice): (&[Row], &str),
+    played: &[Played],
+) -> Result<(), Error> {
     let mut sections = sections(scenario, rows, advice, &[]);
-    sections.extend(graph(scenario, panels));
+    sections.extend(graph(scenario, played.iter().map(played_panel).collect()));
     save(path, scenario, sections)
+}
+
+/// The page of one run that was kept: what it was, and what happened, other schemes beside it.
+pub(crate) fn write_run(path: &Path, run: &Run, played: &[Played]) -> Result<(), Error> {
+    let (case, manifest) = (&run.case, &run.manifest);
+    let mut said = vec![format!(
+        "{} with the sender {} (SACK {}), {}, bit errors {}, loss {}, outage {}, seed {}: {:.3} \
+         Mbit/s over {:.3} s.",
+        case.scheme,
+        case.sender,
+        case.sack,
+        case.direction,
+        case.ber,
+        case.loss,
+        case.outage,
+        manifest.seed,
+        manifest.goodput_bps.unwrap_or(f64::NAN) / 1e6,
+        manifest.seconds.unwrap_or(f64::NAN),
+    )];
+    if played.len() > 1 {
+        said.push("Beside it, the other schemes of its scenario under the same channel.".into());
+    }
+    said.push(format!("The run by itself: {}", manifest.command));
+    let text = Text { tone: Tone::Note, title: String::new(), paragraphs: said };
+    let panels = played.iter().map(played_panel).collect();
+    let title = graph_title(&run.scenario, played);
+    let graph = Section::TimeSequence(TimeSequence { title, panels });
+    save(path, &run.scenario, vec![Section::Text(text), graph])
+}
+
+/// One run of the simulator, recorded.
+pub(crate) struct Played {
+    pub(crate) case: Case,
+    pub(crate) timeline: Timeline,
+    /// How long it was.
+    pub(crate) seconds: f64,
+    /// Hash of its records.
+    pub(crate) hash: String,
+}
+
+/// Runs a case with the scenario's first seed.
+pub(crate) fn play(scenario: &Scenario, case: &Case) -> Result<Played, Error> {
+    let plan = Plan::new(scenario, case).map_err(Error::usage)?;
+    let spec = sim::run::transfers(&plan).first().copied();
+    let spec = spec.ok_or_else(|| Error::usage("the scenario has no transfer to show"))?;
+    let (mut timeline, mut hash) = (Timeline::new(spec), TraceHash::default());
+    let outcome = sim::run(&plan, scenario.seed, (&mut timeline, &mut hash));
+    let (seconds, hash) = (outcome.ended_at.as_secs_f64(), format!("{:016x}", hash.value()));
+    Ok(Played { case: case.clone(), timeline, seconds, hash })
+}
+
+/// A panel for a run.
+pub(crate) fn played_panel(played: &Played) -> Panel<'_> {
+    panel(&played.case, "", &played.timeline)
+}
+
+/// What the graph of these runs shows.
+pub(crate) fn graph_title(scenario: &Scenario, played: &[Played]) -> String {
+    let sender = played.first().map(|one| one.case.sender);
+    let away = played.iter().any(|one| !one.timeline.outages.is_empty());
+    let name = sender.map_or("", node::scenario::Sender::name);
+    title(name, scenario.seed, away)
+}
+
+fn title(sender: &str, seed: u64, away: bool) -> String {
+    let shaded = if away { "; the link is away where it is shaded" } else { "" };
+    format!("One transfer under the same channel: {sender}, seed {seed}{shaded}")
 }
 
 /// What the report of the lab has besides its rows.
@@ -49,12 +128,15 @@ pub(crate) fn write_lab(
     let has_model = |case: &&Case| lab.predicted && Plan::new(scenario, case).is_ok();
     let modelled: Vec<Case> =
         lab.timelines.iter().map(|(case, _)| case).filter(has_model).cloned().collect();
-    let predictions = predicted(scenario, &modelled)?;
+    let predictions: Vec<Played> =
+        modelled.iter().map(|case| play(scenario, case)).collect::<Result<_, _>>()?;
     let (mut pairs, mut single) = (Vec::new(), Vec::new());
     for (case, timeline) in lab.timelines {
         let measured = panel(case, ", lab", timeline);
-        match predictions.iter().find(|(other, _)| other == case) {
-            Some((_, predicted)) => pairs.extend([measured, panel(case, ", predicted", predicted)]),
+        match predictions.iter().find(|played| played.case == *case) {
+            Some(Played { timeline, .. }) => {
+                pairs.extend([measured, panel(case, ", predicted", timeline)]);
+            }
             None => single.push(measured),
         }
     }
@@ -70,12 +152,8 @@ fn panel<'a>(case: &Case, world: &str, timeline: &'a Timeline) -> Panel<'a> {
 
 fn graph<'a>(scenario: &Scenario, panels: Vec<Panel<'a>>) -> Option<Section<'a>> {
     let away = !panels.first()?.timeline.outages.is_empty();
-    let title = format!(
-        "One transfer under the same channel: {}, seed {}{}",
-        shown(scenario).first()?.sender,
-        scenario.seed,
-        if away { "; the link is away where it is shaded" } else { "" }
-    );
+    let sender = shown(scenario).first()?.sender.name();
+    let title = title(sender, scenario.seed, away);
     Some(Section::TimeSequence(TimeSequence { title, panels }))
 }
 
@@ -125,19 +203,6 @@ pub(crate) fn shown(scenario: &Scenario) -> Vec<Case> {
     cases.iter().filter(alike).cloned().collect()
 }
 
-/// The simulator's first run of each of these cases, recorded.
-fn predicted(scenario: &Scenario, cases: &[Case]) -> Result<Vec<(Case, Timeline)>, Error> {
-    let mut timelines = Vec::new();
-    for case in cases {
-        let plan = Plan::new(scenario, case).map_err(Error::usage)?;
-        let Some(spec) = sim::run::transfers(&plan).first().copied() else { continue };
-        let mut timeline = Timeline::new(spec);
-        sim::run(&plan, scenario.seed, &mut timeline);
-        timelines.push((case.clone(), timeline));
-    }
-    Ok(timelines)
-}
-
 /// Goodput against the error rate, one plot per sender, where there is more than one rate.
 fn goodput_plots(scenario: &Scenario, rows: &[&Row], statistic: Statistic) -> Vec<Lines> {
     let rates: Vec<String> = scenario.ber.0.iter().map(ToString::to_string).collect();
@@ -148,6 +213,9 @@ fn goodput_plots(scenario: &Scenario, rows: &[&Row], statistic: Statistic) -> Ve
         } else {
             ("loss", losses, |row| &row.loss)
         };
+    if categories.len() < 2 {
+        return Vec::new();
+    }
     let mut senders: Vec<(&str, bool, &str, &str)> = Vec::new();
     for row in rows {
         let sender = (row.tcp, row.sack, row.direction, row.outage.as_str());

@@ -8,7 +8,7 @@ use crate::compare::VERSION;
 use crate::error::Error;
 use node::scenario::Departures;
 use node::{Case, Plan, Scenario};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(crate) struct RunFolder<'a> {
 }
 
 /// How far a run came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
     /// It began; whoever ran it was killed, unless it still runs.
@@ -216,7 +216,7 @@ impl<'a> RunFolder<'a> {
             note,
             outcome,
         };
-        write_json(&self.path.join("manifest.json"), &manifest)
+        write_json(&self.path.join(MANIFEST), &manifest)
     }
 }
 
@@ -236,7 +236,9 @@ pub(crate) fn prepare(out: &Path) -> Result<(), Error> {
 }
 
 /// The document of the whole comparison.
-const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
+/// The document of one run, in its folder.
+pub(crate) const MANIFEST: &str = "manifest.json";
 /// The page.
 pub(crate) const REPORT: &str = "report.html";
 
@@ -347,6 +349,11 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// The name of a run's folder.
+pub(crate) fn run_name(world: World, scenario: &Scenario, case: &Case, seed: u64) -> String {
+    name(&repeat(world, scenario, case, seed), world, case, seed)
 }
 
 /// The name of a run's folder: scheme, sender, seed, and a hash of all the rest.

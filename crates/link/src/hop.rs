@@ -21,6 +21,9 @@
 
 pub mod frame_arq;
 pub mod half_duplex;
+mod lengths;
+
+pub use lengths::Length;
 
 use crate::channel::{self, Air, Channels, Loss};
 use crate::outage::{self, Interval, Mode, Outages};
@@ -125,6 +128,8 @@ pub struct Hop<T> {
     opportunities: Option<Box<Opportunities>>,
     frame_arq: Option<frame_arq::FrameArq>,
     shared: half_duplex::Shared,
+    /// What waited when, for [`Hop::poll_length`]; `None` unless somebody asks.
+    lengths: Option<VecDeque<Length>>,
     /// The other counters; see [`Hop::statistics`].
     rare: Rare,
 }
@@ -243,6 +248,7 @@ impl<T: Clone> Hop<T> {
             opportunities,
             frame_arq,
             shared: half_duplex::Shared::default(),
+            lengths: None,
             rare: Rare::default(),
         }
     }
@@ -267,17 +273,18 @@ impl<T: Clone> Hop<T> {
             return Ok(());
         }
         let queued = self.queue.push(Waiting { item, bytes }, priority);
-        let rare = &mut self.rare;
         match queued {
             Ok(()) => {
                 if self.waiting == 0 {
                     self.shared.waits_since = now;
                 }
                 self.waiting += 1;
+                self.note_length(now);
+                let rare = &mut self.rare;
                 rare.queue_packets_max = rare.queue_packets_max.max(self.waiting);
                 rare.queue_bytes_max = rare.queue_bytes_max.max(self.queue.bytes());
             }
-            Err(_) => rare.dropped_full += 1,
+            Err(_) => self.rare.dropped_full += 1,
         }
         queued
     }
@@ -401,6 +408,7 @@ impl<T: Clone> Hop<T> {
             }
             let Some(waiting) = self.queue.pop() else { return };
             self.waiting -= 1;
+            self.note_length(start);
             self.transmit(waiting, start);
         }
     }

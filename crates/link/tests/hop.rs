@@ -162,3 +162,26 @@ fn a_clean_hop_counts_and_loses_nothing() {
     assert_eq!((statistics.delivered_bytes, statistics.lost_total()), (5000, 0));
     assert!(Loss::ALL.into_iter().all(|loss| statistics.lost(loss) == 0));
 }
+
+#[test]
+fn whoever_asks_is_told_what_waits_from_when_on() {
+    let mut hop = hop(&config());
+    hop.note_lengths();
+    for packet in 1..=3 {
+        hop.enqueue(packet, 1000, Priority::Normal, millis(10)).expect("room");
+    }
+    hop.enqueue(4, 40, Priority::High, millis(10)).expect("room");
+    drain(&mut hop, millis(100));
+    let lengths: Vec<(u64, u32, u64)> = std::iter::from_fn(|| hop.poll_length())
+        .map(|one| (one.at.as_nanos() / 1_000, one.packets, one.bytes))
+        .collect();
+    let expected = [
+        (10_000, 1, 1000),
+        (10_000, 2, 2000),
+        (10_000, 3, 2040),
+        (11_000, 2, 2000),
+        (11_040, 1, 1000),
+        (12_040, 0, 0),
+    ];
+    assert_eq!(lengths, expected, "the first never waited, the high one went first");
+}

@@ -3,15 +3,17 @@
 //! `cargo run -p lasthop-report --example sample_page -- FILE [SEGMENTS]`: SEGMENTS data segments
 //! per panel (default 4000) make about four times as many points.
 
+use core::num::NonZeroU64;
 use report::page::{Axis, Lines, Page, Panel, Point, Scale, Section, Series, SeriesKind};
 use report::page::{Text, TimeSequence, Tone};
 use report::table::{Cell, Column, Emphasis, Kind, Row, Table};
-use sansio::{Duration, Instant, Random, StreamId};
+use sansio::{Cause, Duration, Instant, PacketId, Random, StreamId};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use trace::NodeId;
 use trace::metrics::TransferSpec;
-use trace::timeline::{self, Timeline, Window};
+use trace::story::{Deed, Segment, Step};
+use trace::timeline::{self, Cached, RadioLoss, Timeline, Waiting, Window};
 
 fn main() -> io::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -228,11 +230,24 @@ fn invented(scheme: Scheme, segments: u64) -> Timeline {
             (ssthresh, cwnd) = ((cwnd / 2).max(2), 2);
         }
         timeline.data.push(mark(now));
+        tell(&mut timeline, Cause::Original, offset, &[(now, 0, Deed::Sent)]);
         let mut acknowledged = now + ROUND_TRIP;
         if random.below(150) == 0 {
-            timeline.lost.push(mark(now + Duration::from_millis(10)));
+            let lost_at = now + Duration::from_millis(10);
+            timeline.lost.push(mark(lost_at));
+            timeline.radio_losses.push(RadioLoss {
+                at: lost_at,
+                toward_mobile: true,
+                cause: "bit_error",
+            });
+            tell(&mut timeline, Cause::Original, offset, &[(lost_at, 1, Deed::Lost)]);
             if random.unit() < scheme.repaired {
-                timeline.local.push(mark(now + Duration::from_millis(35)));
+                let again = now + Duration::from_millis(35);
+                timeline.local.push(mark(again));
+                let arrived = again + Duration::from_millis(12);
+                let steps =
+                    [(again, 1, Deed::Rule), (again, 1, Deed::Sent), (arrived, 2, Deed::Arrived)];
+                tell(&mut timeline, Cause::LocalRetransmission, offset, &steps);
             } else {
                 timeline.end_to_end.push(mark(now + Duration::from_millis(90)));
                 acknowledged += Duration::from_millis(90);
@@ -250,11 +265,41 @@ fn invented(scheme: Scheme, segments: u64) -> Timeline {
         let flight = bytes(cwnd.min(7 + random.below(3) as u32));
         let (cwnd, ssthresh) = (bytes(cwnd), bytes(ssthresh));
         timeline.windows.push(Window { at: now, cwnd, ssthresh, flight });
+        let packets = flight / SEGMENT as u32;
+        timeline.queue_down.push(Waiting { at: now, packets, bytes: u64::from(flight) });
+        if scheme.repaired > 0.0 {
+            timeline.cache.push(Cached { at: now, bytes: u64::from(flight) });
+            timeline.cache_limit = 6 << 20;
+        }
     }
+    timeline.story.steps.sort_by_key(|step| step.at);
     for points in [&mut timeline.lost, &mut timeline.local, &mut timeline.end_to_end] {
         points.sort_by_key(|point| point.at);
     }
     timeline
+}
+
+/// Steps of a segment: a new packet for what is sent, the newest one for all else.
+fn tell(timeline: &mut Timeline, cause: Cause, offset: u64, steps: &[(Instant, u32, Deed)]) {
+    let story = &mut timeline.story;
+    if story.texts.is_empty() {
+        story.texts =
+            ["bit_error", "SNOOP-ACK-7: suppressed: unexpected"].map(str::to_owned).to_vec();
+    }
+    for &(at, node, deed) in steps {
+        if deed == Deed::Sent {
+            let id = PacketId(NonZeroU64::MIN.saturating_add(story.segments.len() as u64));
+            let parent = story.segments.last().map(|last| last.id).filter(|_| node == 1);
+            let (offset, length) = (offset - SEGMENT, SEGMENT as u32);
+            story.segments.push(Segment { id, parent, cause, offset, length });
+        }
+        let (packet, offset, text) = match deed {
+            Deed::Rule => (None, Some(offset - SEGMENT), Some(1)),
+            Deed::Lost => (story.segments.last().map(|last| last.id), None, Some(0)),
+            _ => (story.segments.last().map(|last| last.id), None, None),
+        };
+        story.steps.push(Step { at, node: NodeId(node), packet, offset, deed, text });
+    }
 }
 
 /// An outage of 300 ms and what follows; returns when data flows again.

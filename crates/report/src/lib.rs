@@ -1,5 +1,5 @@
 //! Results and traces as tables and plots: [`table`] for the terminal, [`page`] for one HTML file
-//! that opens offline.
+//! that opens offline, [`svg`] for drawings in a paper.
 //!
 //! This crate takes values that are ready to be shown. It knows records ([`trace::timeline`]) but
 //! not how runs are made or summarised, so whoever has rows and series can have a report.
@@ -15,4 +15,6 @@ mod blob;
 mod html;
 pub mod page;
 mod plot;
+mod story;
+pub mod svg;
 pub mod table;

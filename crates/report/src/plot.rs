@@ -2,9 +2,9 @@
 
 use crate::blob::{Blob, Blobs};
 use crate::page::{self, Axis, Lines, Page, Scale, Section, SeriesKind, TimeSequence};
-use sansio::Instant;
+use crate::story::{self, StoryIndex};
 use serde::Serialize;
-use trace::timeline::{self, Timeline};
+use trace::timeline::{self, Timeline, Waiting};
 
 /// The index as JSON that can stand inside a `script` element. The numbers go into `blobs`.
 pub(crate) fn index(page: &Page<'_>, blobs: &mut Blobs) -> String {
@@ -79,6 +79,11 @@ struct PanelIndex<'a> {
     windows: Windows,
     timeouts: Blob,
     outages: Outages,
+    queue_down: Queue,
+    queue_up: Queue,
+    cache: Cache,
+    radio_losses: RadioLosses,
+    story: StoryIndex<'a>,
 }
 
 /// Seconds and stream offsets.
@@ -102,6 +107,31 @@ struct Windows {
 struct Outages {
     from: Blob,
     until: Blob,
+}
+
+/// Seconds, packets and bytes.
+#[derive(Serialize)]
+struct Queue {
+    at: Blob,
+    packets: Blob,
+    bytes: Blob,
+}
+
+/// Seconds and bytes.
+#[derive(Serialize)]
+struct Cache {
+    at: Blob,
+    bytes: Blob,
+    limit: u64,
+}
+
+/// Seconds, 1 for those on their way to the mobile host, and places in `causes`.
+#[derive(Serialize)]
+struct RadioLosses {
+    at: Blob,
+    toward_mobile: Blob,
+    cause: Blob,
+    causes: Vec<&'static str>,
 }
 
 /// The number of a scheme on this page.
@@ -158,12 +188,11 @@ fn of_graph<'a>(
 fn of_timeline<'a>(
     name: &'a str,
     scheme: usize,
-    timeline: &Timeline,
+    timeline: &'a Timeline,
     blobs: &mut Blobs,
 ) -> PanelIndex<'a> {
     let windows = timeline.windows.iter();
     let outages = timeline.outages.iter();
-    let until = outages.clone().map(|(_, until)| until.map_or(f64::NAN, Instant::as_secs_f64));
     PanelIndex {
         scheme,
         name,
@@ -175,22 +204,56 @@ fn of_timeline<'a>(
         acks: marks(&timeline.acks, blobs),
         delivered: marks(&timeline.delivered, blobs),
         windows: Windows {
-            at: blobs.floats(windows.clone().map(|window| window.at.as_secs_f64())),
-            cwnd: blobs.words(windows.clone().map(|window| window.cwnd)),
-            ssthresh: blobs.words(windows.clone().map(|window| window.ssthresh)),
-            flight: blobs.words(windows.map(|window| window.flight)),
+            at: blobs.instants(windows.clone().map(|window| window.at)),
+            cwnd: blobs.whole(windows.clone().map(|window| window.cwnd.into())),
+            ssthresh: blobs.whole(windows.clone().map(|window| window.ssthresh.into())),
+            flight: blobs.whole(windows.map(|window| window.flight.into())),
         },
-        timeouts: blobs.floats(timeline.timeouts.iter().map(|at| at.as_secs_f64())),
+        timeouts: blobs.instants(timeline.timeouts.iter().copied()),
         outages: Outages {
-            from: blobs.floats(outages.map(|(from, _)| from.as_secs_f64())),
-            until: blobs.floats(until),
+            from: blobs.instants(outages.clone().map(|(from, _)| *from)),
+            until: blobs.some_instants(outages.map(|(_, until)| *until)),
         },
+        queue_down: queue(&timeline.queue_down, blobs),
+        queue_up: queue(&timeline.queue_up, blobs),
+        cache: Cache {
+            at: blobs.instants(timeline.cache.iter().map(|cached| cached.at)),
+            bytes: blobs.whole(timeline.cache.iter().map(|cached| cached.bytes)),
+            limit: timeline.cache_limit,
+        },
+        radio_losses: radio_losses(timeline, blobs),
+        story: story::index(timeline, blobs),
+    }
+}
+
+fn queue(lengths: &[Waiting], blobs: &mut Blobs) -> Queue {
+    Queue {
+        at: blobs.instants(lengths.iter().map(|length| length.at)),
+        packets: blobs.whole(lengths.iter().map(|length| length.packets.into())),
+        bytes: blobs.whole(lengths.iter().map(|length| length.bytes)),
+    }
+}
+
+fn radio_losses(timeline: &Timeline, blobs: &mut Blobs) -> RadioLosses {
+    let losses = timeline.radio_losses.iter();
+    let mut causes = Vec::new();
+    for loss in losses.clone() {
+        if !causes.contains(&loss.cause) {
+            causes.push(loss.cause);
+        }
+    }
+    let place = |cause| causes.iter().position(|one| *one == cause).map(|place| place as u64);
+    RadioLosses {
+        at: blobs.instants(losses.clone().map(|loss| loss.at)),
+        toward_mobile: blobs.whole(losses.clone().map(|loss| loss.toward_mobile.into())),
+        cause: blobs.some_whole(losses.map(|loss| place(loss.cause))),
+        causes,
     }
 }
 
 fn marks(points: &[timeline::Point], blobs: &mut Blobs) -> Marks {
     Marks {
-        at: blobs.floats(points.iter().map(|point| point.at.as_secs_f64())),
+        at: blobs.instants(points.iter().map(|point| point.at)),
         offset: blobs.whole(points.iter().map(|point| point.offset)),
     }
 }

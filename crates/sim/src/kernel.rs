@@ -3,6 +3,7 @@
 use crate::network::{Machine, NEVER, Network, Node};
 use crate::queue::EventQueue;
 use link::What as Happened;
+use link::hop::Length;
 use node::Host;
 use node::scenario::Departures;
 use sansio::{
@@ -48,6 +49,9 @@ enum Slot {
 impl<O: Observer> Kernel<O> {
     pub(crate) fn new(mut network: Network, missing: Vec<u64>, observer: O) -> Self {
         let nodes = core::mem::take(&mut network.nodes);
+        if O::QUEUES {
+            network.wires.iter_mut().for_each(|wire| wire.hop.note_lengths());
+        }
         let world = World {
             current: usize::MAX,
             network,
@@ -150,6 +154,7 @@ impl<O: Observer> Kernel<O> {
                 break next;
             }
         };
+        self.world.record_lengths(wire);
         self.world.current = usize::MAX;
         self.world.network.wires[wire].due = next;
         if next != NEVER {
@@ -348,6 +353,19 @@ impl<O: Observer> World<O> {
         }
     }
 
+    /// What waited on a hop since it was last asked.
+    #[inline]
+    fn record_lengths(&mut self, wire: usize) {
+        if O::QUEUES {
+            let (node, side) = Network::ends(wire).0;
+            while let Some(Length { at, packets, bytes }) =
+                self.network.wires[wire].hop.poll_length()
+            {
+                self.record(node, at, What::Queued { side, packets, bytes });
+            }
+        }
+    }
+
     /// When a hop has to be polled next. Only an observer needs departures at their instant.
     #[inline]
     fn next_event(&self, wire: usize) -> Instant {
@@ -418,6 +436,7 @@ impl<O: Observer> Sink for Outbox<'_, O> {
             let what = What::QueueFull { side, packet: &packet };
             self.world.record(self.node, self.now, what);
         }
+        self.world.record_lengths(wire);
         self.world.rearm_wire(wire);
     }
 

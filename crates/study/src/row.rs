@@ -1,13 +1,13 @@
 //! The result schema: one row per case, the same for simulator and lab.
 
 use crate::statistics::{Mean, Quantiles};
-use node::scenario::{Outage, Switch};
+use node::scenario::{Direction, Outage, Sender, Switch};
 use node::{Case, Plan, Scenario};
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use trace::metrics::Measures;
 
 /// Where a row was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum World {
     /// The simulator.
@@ -38,7 +38,7 @@ pub struct Sample {
 
 /// The time between the instant at which a frame was due and that at which the lab's radio sent it,
 /// seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
     /// Half of the frames were no later.
     pub p50: f64,
@@ -50,17 +50,22 @@ pub struct Lateness {
     pub real_time: bool,
 }
 
+/// A name out of a list that the program has.
+pub type Name = &'static str;
+
 /// One case, summarised over its runs. Counts are means per run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The scheme.
     pub scheme: String,
     /// The sender.
-    pub tcp: &'static str,
+    #[serde(deserialize_with = "sender")]
+    pub tcp: Name,
     /// Whether the hosts use SACK.
     pub sack: bool,
     /// Which way the data goes.
-    pub direction: &'static str,
+    #[serde(deserialize_with = "direction")]
+    pub direction: Name,
     /// Bit error rate of the last hop.
     pub ber: String,
     /// Losses of the last hop.
@@ -126,6 +131,32 @@ impl Serialize for Checks {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         if self.0.is_empty() { to.serialize_str("passed") } else { self.0.serialize(to) }
     }
+}
+
+impl<'de> Deserialize<'de> for Checks {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Verdict {
+            Failures(Vec<String>),
+            Passed(String),
+        }
+        match Verdict::deserialize(from)? {
+            Verdict::Failures(failures) => Ok(Checks(failures)),
+            Verdict::Passed(word) if word == "passed" => Ok(Checks(Vec::new())),
+            Verdict::Passed(word) => Err(serde::de::Error::custom(format!("a verdict of {word}"))),
+        }
+    }
+}
+
+fn sender<'de, D: Deserializer<'de>>(from: D) -> Result<Name, D::Error> {
+    let name = String::deserialize(from)?;
+    name.parse::<Sender>().map(Sender::name).map_err(serde::de::Error::custom)
+}
+
+fn direction<'de, D: Deserializer<'de>>(from: D) -> Result<Name, D::Error> {
+    let name = String::deserialize(from)?;
+    name.parse::<Direction>().map(Direction::name).map_err(serde::de::Error::custom)
 }
 
 impl Sample {

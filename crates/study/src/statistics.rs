@@ -1,10 +1,10 @@
 //! Means with 95 % intervals, and quantiles.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The mean of a sample, its median beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
     /// Arithmetic mean.
     pub mean: f64,
@@ -19,7 +19,7 @@ pub struct Mean {
 }
 
 /// Quantiles of a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// Median.
     pub p50: f64,

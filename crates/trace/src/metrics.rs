@@ -322,7 +322,7 @@ impl Observer for Meter {
                 let timeout = matches!(event.kind, EventKind::Timeout { .. });
                 self.measures.timeouts += u64::from(timeout);
             }
-            What::Departed { .. } | What::Discarded { .. } => {}
+            What::Departed { .. } | What::Discarded { .. } | What::Queued { .. } => {}
         }
     }
 }

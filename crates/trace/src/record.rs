@@ -99,6 +99,16 @@ pub enum What<'a> {
         /// The most it may keep.
         limit: u64,
     },
+    /// What waits in the queue of a hop, from `at` on. It is found out when the hop is
+    /// looked at next, so it may come after later records of others.
+    Queued {
+        /// The side of the sending machine.
+        side: Side,
+        /// Packets, without the one on the air.
+        packets: u32,
+        /// Their bytes.
+        bytes: u64,
+    },
     /// An engine's report.
     Event(&'a Event),
 }
@@ -107,6 +117,8 @@ pub enum What<'a> {
 pub trait Observer {
     /// False: nothing is recorded, and the driver need not make records.
     const ON: bool;
+    /// True: it is shown [`What::Queued`], which few ask for and which changes with every packet.
+    const QUEUES: bool = false;
 
     /// Takes one record.
     fn record(&mut self, record: &Record<'_>);
@@ -124,6 +136,7 @@ impl Observer for Nothing {
 
 impl<O: Observer> Observer for &mut O {
     const ON: bool = O::ON;
+    const QUEUES: bool = O::QUEUES;
     #[inline]
     fn record(&mut self, record: &Record<'_>) {
         (**self).record(record);
@@ -132,6 +145,7 @@ impl<O: Observer> Observer for &mut O {
 
 impl<O: Observer> Observer for Option<O> {
     const ON: bool = O::ON;
+    const QUEUES: bool = O::QUEUES;
     #[inline]
     fn record(&mut self, record: &Record<'_>) {
         if let Some(observer) = self {
@@ -142,6 +156,7 @@ impl<O: Observer> Observer for Option<O> {
 
 impl<A: Observer, B: Observer> Observer for (A, B) {
     const ON: bool = A::ON || B::ON;
+    const QUEUES: bool = A::QUEUES || B::QUEUES;
     #[inline]
     fn record(&mut self, record: &Record<'_>) {
         self.0.record(record);
@@ -151,6 +166,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
 impl<A: Observer, B: Observer, C: Observer> Observer for (A, B, C) {
     const ON: bool = A::ON || B::ON || C::ON;
+    const QUEUES: bool = A::QUEUES || B::QUEUES || C::QUEUES;
     #[inline]
     fn record(&mut self, record: &Record<'_>) {
         self.0.record(record);

@@ -32,7 +32,7 @@ impl<F: FnMut(&str)> Observer for Lines<F> {
     const ON: bool = true;
 
     fn record(&mut self, record: &Record<'_>) {
-        if matches!(record.what, What::Cached { .. }) {
+        if matches!(record.what, What::Cached { .. } | What::Queued { .. }) {
             return;
         }
         self.line.clear();
@@ -73,6 +73,9 @@ impl fmt::Display for Record<'_> {
             What::LinkDown { side } => write!(f, "link-down {:>3}", side.0),
             What::LinkUp { side } => write!(f, "link-up   {:>3}", side.0),
             What::Cached { bytes, .. } => write!(f, "cached    {bytes}"),
+            What::Queued { side, packets, bytes } => {
+                write!(f, "queued    {:>4} {packets} packets, {bytes} bytes", side.0)
+            }
             What::Event(event) => {
                 let packet = event.packet.map_or_else(|| "-".into(), |id| id.to_string());
                 write!(f, "report    {:>4} {packet:>7} {:>7} {:<6} ", "", "", "")?;

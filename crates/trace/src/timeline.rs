@@ -1,8 +1,10 @@
-//! What a time-sequence graph needs: points and spans of one transfer, in stream offsets.
+//! What the graphs of one transfer need: points and spans in stream offsets, windows, queues, the
+//! agent's cache, the state of the link, and the story of each packet.
 
 use crate::metrics::TransferSpec;
+use crate::story::Story;
 use crate::{NodeId, Observer, Record, What};
-use sansio::{Cause, EventKind, FlowKey, Instant, Packet, Payload, Side};
+use sansio::{Cause, Event, EventKind, FlowKey, Instant, Packet, Payload, Side};
 use wire::tcp::{Flags, Seq};
 
 /// One segment or ACK: when, and which bytes of the stream.
@@ -27,11 +29,46 @@ pub struct Window {
     pub flight: u32,
 }
 
-/// The points of one transfer.
+/// What waits at one end of the radio for its turn on the air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// From when on.
+    pub at: Instant,
+    /// Packets, without the one on the air.
+    pub packets: u32,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What a base station's scheme keeps in its caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cached {
+    /// From when on.
+    pub at: Instant,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A packet that the radio or its queue lost, with or without payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RadioLoss {
+    /// When.
+    pub at: Instant,
+    /// True if it was on its way to the mobile host.
+    pub toward_mobile: bool,
+    /// Why: what happened on the air, or [`QUEUE_FULL`].
+    pub cause: &'static str,
+}
+
+/// The cause of a loss that the air is not to blame for.
+pub const QUEUE_FULL: &str = "queue full";
+
+/// One transfer in time.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     spec: TransferSpec,
-    first: Option<Seq>,
+    /// The connection, and the sequence number of the stream's first byte.
+    first: Option<(FlowKey, Seq)>,
     /// Segments sent for the first time, at the sender.
     pub data: Vec<Point>,
     /// Segments the sender sent again.
@@ -52,6 +89,18 @@ pub struct Timeline {
     pub timeouts: Vec<Instant>,
     /// When the link was away; an end is missing if the run ended first.
     pub outages: Vec<(Instant, Option<Instant>)>,
+    /// Queue of the base station toward the mobile host.
+    pub queue_down: Vec<Waiting>,
+    /// Queue of the mobile host toward the base station.
+    pub queue_up: Vec<Waiting>,
+    /// The caches of the base station, at each change.
+    pub cache: Vec<Cached>,
+    /// The most that they may hold, bytes; 0 if the scheme has none.
+    pub cache_limit: u64,
+    /// What the radio lost, all connections and both ways.
+    pub radio_losses: Vec<RadioLoss>,
+    /// What became of each packet, and why.
+    pub story: Story,
 }
 
 impl Timeline {
@@ -70,13 +119,31 @@ impl Timeline {
             windows: Vec::new(),
             timeouts: Vec::new(),
             outages: Vec::new(),
+            queue_down: Vec::new(),
+            queue_up: Vec::new(),
+            cache: Vec::new(),
+            cache_limit: 0,
+            radio_losses: Vec::new(),
+            story: Story::default(),
         }
     }
 
+    /// Which machine sends the stream.
+    pub fn sender(&self) -> NodeId {
+        self.spec.sender
+    }
+
+    /// Which machine receives it.
+    pub fn receiver(&self) -> NodeId {
+        self.spec.receiver
+    }
+
     fn on_sent(&mut self, node: NodeId, packet: &Packet, at: Instant) {
-        let tcp = packet.as_tcp().filter(|tcp| tcp.flags.contains(Flags::SYN));
+        // Who sends a stream opened its connection; a SYN with an ACK answers another one.
+        let opens = |flags: Flags| flags.contains(Flags::SYN) && !flags.contains(Flags::ACK);
+        let tcp = packet.as_tcp().filter(|tcp| opens(tcp.flags));
         if let Some(tcp) = tcp.filter(|_| node == self.spec.sender) {
-            self.first = Some(tcp.seq + 1);
+            self.first = FlowKey::of(packet).map(|flow| (flow, tcp.seq + 1));
         }
         let Some(offset) = self.end_offset(packet) else { return };
         let points = match packet.cause {
@@ -94,17 +161,83 @@ impl Timeline {
     }
 
     fn on_ack(&mut self, packet: &Packet, at: Instant) {
-        let (Some(first), Some(tcp)) = (self.first, packet.as_tcp()) else { return };
-        let forward = FlowKey::of(packet).is_some() && tcp.flags.contains(Flags::ACK);
-        if !forward {
+        if let Some(offset) = self.ack_offset(packet) {
+            self.acks.push(Point { at, offset });
+        }
+    }
+
+    /// Up to where an ACK of this transfer acknowledges.
+    fn ack_offset(&self, packet: &Packet) -> Option<u64> {
+        let tcp = packet.as_tcp().filter(|tcp| tcp.flags.contains(Flags::ACK))?;
+        let (flow, _) = self.first?;
+        (FlowKey::of(packet)?.reversed() == flow).then(|| self.offset_of(tcp.ack.0))?
+    }
+
+    /// The offset of a sequence number of this transfer, by nearness to the previous ACK.
+    fn offset_of(&self, seq: u32) -> Option<u64> {
+        let previous = self.acks.last().map_or(0, |point| point.offset);
+        let expected = self.first?.1 + previous as u32;
+        let moved = seq.wrapping_sub(expected.0) as i32;
+        Some(previous.saturating_add_signed(i64::from(moved)))
+    }
+
+    /// Remembers what becomes of a packet that carries bytes of this transfer. That it reached the
+    /// base station shows in its being passed on.
+    fn tell(&mut self, packet: &Packet, record: &Record<'_>) {
+        let Some(end) = self.end_offset(packet) else { return };
+        match record.what {
+            What::Sent { .. } => {
+                self.story.on_segment(packet, end - u64::from(packet.payload.len()));
+            }
+            What::Arrived { .. } if record.node == self.spec.base => return,
+            _ => {}
+        }
+        self.story.on_packet(&record.what, record.node, record.at);
+    }
+
+    fn on_event(&mut self, event: &Event, node: NodeId, at: Instant) {
+        let (sender, base) = (self.spec.sender, self.spec.base);
+        let of_another = event.flow.zip(self.first).is_some_and(|(flow, first)| flow != first.0);
+        if (node != sender && node != base) || of_another {
             return;
         }
-        // Unwrapped by nearness to the previous ACK.
-        let previous = self.acks.last().map_or(0, |point| point.offset);
-        let expected = first + previous as u32;
-        let moved = tcp.ack.0.wrapping_sub(expected.0) as i32;
-        let offset = previous.saturating_add_signed(i64::from(moved));
-        self.acks.push(Point { at, offset });
+        if node == sender {
+            match event.kind {
+                EventKind::Window { cwnd, ssthresh, flight } => {
+                    self.windows.push(Window { at, cwnd, ssthresh, flight });
+                }
+                EventKind::Timeout { .. } => self.timeouts.push(at),
+                _ => {}
+            }
+        }
+        let mut story = core::mem::take(&mut self.story);
+        story.on_event(event, |seq| self.offset_of(seq), (node, at));
+        self.story = story;
+    }
+
+    /// What the radio's two hops lose, refuse and keep waiting.
+    fn on_radio(&mut self, record: &Record<'_>) {
+        let Record { node, at, what } = *record;
+        let (What::Lost { side, .. } | What::QueueFull { side, .. } | What::Queued { side, .. }) =
+            what
+        else {
+            return;
+        };
+        // Machines are numbered from the wired side on.
+        let toward_mobile = node == self.spec.base && side == Side::RADIO;
+        let from_mobile = node == self.spec.sender.max(self.spec.receiver);
+        if !toward_mobile && !from_mobile {
+            return;
+        }
+        let cause = match what {
+            What::Lost { cause, .. } => cause,
+            What::Queued { packets, bytes, .. } => {
+                let queue = if toward_mobile { &mut self.queue_down } else { &mut self.queue_up };
+                return queue.push(Waiting { at, packets, bytes });
+            }
+            _ => QUEUE_FULL,
+        };
+        self.radio_losses.push(RadioLoss { at, toward_mobile, cause });
     }
 
     /// The offset after the segment's last byte, if it carries bytes of this transfer.
@@ -122,9 +255,27 @@ impl Timeline {
 
 impl Observer for Timeline {
     const ON: bool = true;
+    const QUEUES: bool = true;
 
     fn record(&mut self, record: &Record<'_>) {
         let (node, at) = (record.node, record.at);
+        self.on_radio(record);
+        match record.what {
+            What::Sent { packet, .. }
+            | What::Departed { packet, .. }
+            | What::Arrived { packet, .. }
+            | What::Lost { packet, .. }
+            | What::QueueFull { packet, .. }
+            | What::Discarded { packet, .. } => self.tell(packet, record),
+            What::Event(event) => self.on_event(event, node, at),
+            What::Cached { bytes, limit } if node == self.spec.base => {
+                self.cache_limit = limit;
+                if self.cache.last().map_or(0, |last| last.bytes) != bytes {
+                    self.cache.push(Cached { at, bytes });
+                }
+            }
+            _ => {}
+        }
         match record.what {
             What::Sent { packet, .. } => self.on_sent(node, packet, at),
             What::Lost { packet, .. } | What::QueueFull { packet, .. } => {
@@ -146,13 +297,6 @@ impl Observer for Timeline {
                     *end = Some(at);
                 }
             }
-            What::Event(event) if node == self.spec.sender => match event.kind {
-                EventKind::Window { cwnd, ssthresh, flight } => {
-                    self.windows.push(Window { at, cwnd, ssthresh, flight });
-                }
-                EventKind::Timeout { .. } => self.timeouts.push(at),
-                _ => {}
-            },
             _ => {}
         }
     }

@@ -71,6 +71,7 @@ impl<T: Clone> Hop<T> {
         }
         let Some(waiting) = self.queue.pop() else { return Err(NEVER) };
         self.waiting -= 1;
+        self.note_length(start);
         self.transmit(waiting, start);
         self.shared.sent_until = self.free_at;
         Ok(self.free_at)

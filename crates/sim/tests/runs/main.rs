@@ -5,4 +5,5 @@ mod determinism;
 mod physics;
 mod plans;
 mod soft_state;
+mod stories;
 mod tahoe;

@@ -1,0 +1,140 @@
+//! `lasthop view`: the page and the drawings of what was kept, and folders that are something else.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder of this test's own, removed at the end.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _removed = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn lasthop(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    command.args(arguments).output().expect("the program starts")
+}
+
+/// A small comparison: lossy, with an outage, two seeds.
+fn kept(name: &str, command: &str) -> (Folder, PathBuf) {
+    let path = std::env::temp_dir().join(format!("lasthop-{}-view-{name}", std::process::id()));
+    let folder = Folder(path.clone());
+    let out = path.display().to_string();
+    let mut arguments = vec![command, "--rate", "2Mbit/s", "--ber", "1/256Kbit", "--size", "300kB"];
+    arguments.extend(["--outage", "at=700ms,length=300ms", "--tcp", "sack", "--seeds", "2"]);
+    arguments.extend(["--schemes", "plain,snoop", "--out", &out, "-q"]);
+    if command == "run" {
+        arguments.push("--trace");
+    }
+    let output = lasthop(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (folder, path)
+}
+
+fn run_of(out: &Path, beginning: &str) -> PathBuf {
+    let entries = std::fs::read_dir(out).expect("an output folder").flatten();
+    let named = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning))
+    };
+    entries.map(|entry| entry.path()).find(named).expect("a run of that name")
+}
+
+fn view(folder: &Path, more: &[&str]) -> Output {
+    let name = folder.display().to_string();
+    let arguments: Vec<&str> = ["view", &name].into_iter().chain(more.iter().copied()).collect();
+    lasthop(&arguments)
+}
+
+/// What the program says against a folder, which is bad input.
+fn refused(folder: &Path) -> String {
+    let output = view(folder, &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr).expect("messages are UTF-8")
+}
+
+fn index(page: &Path) -> Value {
+    let page = std::fs::read_to_string(page).expect("a page");
+    let (_, rest) = page.split_once("id=\"plots\">").expect("an index");
+    serde_json::from_str(rest.split_once("</script>").expect("its end").0).expect("JSON")
+}
+
+#[test]
+fn the_page_of_a_comparison_is_written_anew_and_is_the_same_but_for_its_command() {
+    let (_folder, out) = kept("comparison", "compare");
+    let page = out.join("report.html");
+    let first = index(&page);
+    std::fs::remove_file(&page).expect("it was written");
+    let output = view(&out, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), page.display().to_string());
+    assert_eq!(index(&page), first);
+    let text = std::fs::read_to_string(&page).expect("a page");
+    assert!(text.contains("<td class=\"value best\">"), "the table is there, too");
+}
+
+#[test]
+fn the_page_of_a_run_shows_it_first_and_the_other_schemes_beside_it() {
+    let (_folder, out) = kept("run", "run");
+    let run = run_of(&out, "run-snoop-sack-2");
+    assert_eq!(view(&run, &[]).status.code(), Some(0));
+    let index = index(&run.join("report.html"));
+    let panels = index["plots"][0]["panels"].as_array().expect("panels");
+    let names: Vec<&str> = panels.iter().filter_map(|panel| panel["name"].as_str()).collect();
+    assert_eq!(names, ["snoop", "plain"]);
+    let texts = panels[0]["story"]["texts"].as_array().expect("texts");
+    let names_a_rule = |text: &Value| text.as_str().is_some_and(|text| text.starts_with("SNOOP-"));
+    assert!(texts.iter().any(names_a_rule), "{texts:?}");
+    assert!(panels[0]["cache"]["at"]["length"].as_u64() > Some(0), "snoop keeps something");
+    assert_eq!(panels[1]["cache"]["at"]["length"], 0, "plain keeps nothing");
+}
+
+#[test]
+fn each_plot_is_drawn_into_a_file_of_its_name_elsewhere_if_asked() {
+    let (_folder, out) = kept("svg", "compare");
+    let elsewhere = out.join("figures");
+    let name = elsewhere.display().to_string();
+    let output = view(&out, &["--svg", "sequence,windows,queue,cache,link", "--out", &name]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    for plot in ["sequence", "windows", "queue", "cache", "link"] {
+        let text = std::fs::read_to_string(elsewhere.join(format!("{plot}.svg"))).expect(plot);
+        assert!(text.starts_with("<svg ") && text.trim_end().ends_with("</svg>"), "{plot}");
+        assert!(text.contains(">time, s</text>") && !text.contains("NaN"), "{plot}");
+        assert_eq!(text.matches(">plain</text>").count(), 1, "{plot} names its rows");
+        assert!(text.matches("<path ").count() > 10, "{plot} shows something");
+    }
+    let unknown = view(&out, &["--svg", "throughput"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("expected one of sequence, windows"));
+}
+
+#[test]
+fn a_folder_that_is_none_of_ours_half_written_or_foreign_is_refused_with_the_reason() {
+    let (_folder, out) = kept("refused", "compare");
+    let run = run_of(&out, "run-plain-sack-1");
+    let manifest = run.join("manifest.json");
+    let good = std::fs::read_to_string(&manifest).expect("a manifest");
+    let with = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from} in {good}");
+        std::fs::write(&manifest, good.replacen(from, to, 1)).expect("it can be written");
+        refused(&run)
+    };
+    let old = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(with(&old, "\"version\": \"0.0.1\"").contains("written by version 0.0.1"));
+    assert!(with("\"program\": \"lasthop\"", "\"program\": \"other\"").contains("not of this"));
+    assert!(with("\"done\"", "\"begun\"").contains("half-written"));
+    assert!(with("\"done\"", "\"interrupted\"").contains("ended this run early"));
+    assert!(with("\"seconds\": ", "\"seconds\": 9").contains("plays the run differently"));
+    std::fs::write(&manifest, &good[..good.len() / 2]).expect("it can be written");
+    assert!(refused(&run).contains("half-written"));
+    std::fs::write(&manifest, &good).expect("it can be written");
+    std::fs::remove_file(out.join("summary.json")).expect("it was there");
+    assert!(refused(&out).contains("the comparison never ended"));
+    let empty = out.join("empty");
+    std::fs::create_dir(&empty).expect("a folder");
+    assert!(refused(&empty).contains("no run directory"));
+    assert!(refused(&empty.join("nowhere")).contains("no such folder"));
+    assert!(refused(&manifest).contains("this is a file"));
+}
