@@ -58,8 +58,30 @@ pub struct Config {
     pub retransmission_priority: Priority,
     /// Whether the agent leaves flows alone that it cannot help.
     pub stand_aside: StandAside,
+    /// When mobile hosts are told what of their data was lost on the air.
+    pub nack: Nack,
     /// Bounds against misuse (MOD-14).
     pub bounds: Bounds,
+}
+
+/// When a mobile host is told what of its data was lost on the air (SNOOP-NACK-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nack {
+    /// Segments that came from beyond a gap. 3, the duplicates that tell of a loss (RFC 5681); the
+    /// paper gives no number.
+    pub threshold_segments: u32,
+    /// Or silence of the mobile host while there is a gap. 40 ms; the paper gives no number.
+    pub silence: Duration,
+    /// How often one gap is told, at most (MOD-14). 10, as local retransmissions.
+    pub times_max: u8,
+    /// With a shorter wired round trip nothing is told: that is all that can be won. Strict 0,
+    /// modern 20 ms.
+    pub wired_rtt_min: Duration,
+    /// How far from where the mobile host went on after a pause a gap may begin. Strict: anywhere.
+    /// Modern 40 KiB, the first two round trips of a Linux sender: a message gets through sooner.
+    /// Of a long transfer the sender halves its window all the same, however soon it learns, and
+    /// much has passed here that the fixed host has not acknowledged yet (`docs/never-slower.md`).
+    pub reach_bytes: u32,
 }
 
 /// Which retransmissions of the sender are marked, so that their duplicate ACKs pass (SNOOP-ACK-6).
@@ -216,6 +238,13 @@ impl Config {
             copy_timestamps: CopyTimestamps::AsSent,
             retransmission_priority: Priority::High,
             stand_aside: StandAside::Never,
+            nack: Nack {
+                threshold_segments: 3,
+                silence: Duration::from_millis(40),
+                times_max: 10,
+                wired_rtt_min: Duration::ZERO,
+                reach_bytes: u32::MAX,
+            },
             bounds: Bounds {
                 retransmission_percent: u32::MAX,
                 retransmission_floor_bytes: u32::MAX,
@@ -249,6 +278,11 @@ impl Config {
             }),
             copy_timestamps: CopyTimestamps::Acceptable,
             stand_aside: StandAside::IfUseless,
+            nack: Nack {
+                wired_rtt_min: Duration::from_millis(20),
+                reach_bytes: 40 << 10,
+                ..Config::strict().nack
+            },
             bounds: Bounds {
                 retransmission_percent: 100,
                 retransmission_floor_bytes: 256 << 10,
