@@ -77,11 +77,8 @@ pub struct Nack {
     /// With a shorter wired round trip nothing is told: that is all that can be won. Strict 0,
     /// modern 20 ms.
     pub wired_rtt_min: Duration,
-    /// How far from where the mobile host went on after a pause a gap may begin. Strict: anywhere.
-    /// Modern 40 KiB, the first two round trips of a Linux sender: a message gets through sooner.
-    /// Of a long transfer the sender halves its window all the same, however soon it learns, and
-    /// much has passed here that the fixed host has not acknowledged yet (`docs/never-slower.md`).
-    pub reach_bytes: u32,
+    /// Which gaps are told.
+    pub reach: Reach,
 }
 
 /// Which retransmissions of the sender are marked, so that their duplicate ACKs pass (SNOOP-ACK-6).
@@ -138,6 +135,22 @@ pub enum Restart {
     Persist,
     /// One byte of it until the link answers, then what the mobile host misses.
     Probe(Probe),
+}
+
+/// Which gaps a mobile host is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// All: the paper.
+    Anywhere,
+    /// Those of messages, on connections where the mobile host sends some and pauses: as far as the
+    /// message before reached. Such a message gets through a wired round trip sooner. In a long
+    /// transfer a stock sender halves its window for a loss, and if it learns sooner, it halves a
+    /// smaller one: measured 10 Mbit/s, 100 ms, one bit error in 512 Kbit: 5 to 10 % less.
+    Message {
+        /// The longest. 64 KiB: beyond it slow start, which an early halving ends too soon, is what
+        /// counts.
+        bytes_max: u32,
+    },
 }
 
 /// Probing for the link's return and restarting after it.
@@ -243,7 +256,7 @@ impl Config {
                 silence: Duration::from_millis(40),
                 times_max: 10,
                 wired_rtt_min: Duration::ZERO,
-                reach_bytes: u32::MAX,
+                reach: Reach::Anywhere,
             },
             bounds: Bounds {
                 retransmission_percent: u32::MAX,
@@ -280,7 +293,7 @@ impl Config {
             stand_aside: StandAside::IfUseless,
             nack: Nack {
                 wired_rtt_min: Duration::from_millis(20),
-                reach_bytes: 40 << 10,
+                reach: Reach::Message { bytes_max: 64 << 10 },
                 ..Config::strict().nack
             },
             bounds: Bounds {

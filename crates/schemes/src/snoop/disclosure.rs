@@ -33,15 +33,15 @@ pub(super) struct Disclosure {
     /// and until the ACK reaches what.
     hidden_until: Seq,
     /// Losses repaired since then.
-    repaired: u16,
+    repaired: u8,
     /// Everything passes,
     is_open: bool,
     /// until the ACK reaches this.
     open_until: Seq,
     /// Byte after the highest one that departed.
     departed_end: Seq,
-    /// The most segments that waited for the air in this round trip and in the one before.
-    waited: [u16; 2],
+    /// The most segments that waited for the air in this round trip and in the two before.
+    waited: [u16; 3],
     /// This round trip ends when the ACK reaches it.
     round_ends: Seq,
 }
@@ -55,7 +55,7 @@ impl Disclosure {
             is_open: false,
             open_until: start,
             departed_end: start,
-            waited: [0; 2],
+            waited: [0; 3],
             round_ends: start,
         }
     }
@@ -85,16 +85,18 @@ impl Disclosure {
     #[inline]
     pub(super) fn on_new_data(&mut self, end: Seq, waiting: u32, last_ack: Option<Seq>) {
         if last_ack.is_some_and(|ack| ack.at_or_after(self.round_ends)) {
-            self.waited = [0, self.waited[0]];
+            self.waited = [0, self.waited[0], self.waited[1]];
             self.round_ends = end;
         }
         self.waited[0] = self.waited[0].max(u16::try_from(waiting).unwrap_or(u16::MAX));
     }
 
-    /// True if the queue grows as in slow start: by more than a quarter in a round trip.
+    /// True if the queue grows as in slow start: by more than a quarter in this round trip, or in
+    /// the one before and goes on.
     fn is_growing(&self) -> bool {
-        let [now, before] = self.waited;
-        before > 0 && now > before.saturating_add(before / 4)
+        let grew = |from: u16, to: u16| from > 0 && to > from.saturating_add(from / 4);
+        let [now, before, earlier] = self.waited;
+        grew(before, now) || grew(earlier, before) && now >= before
     }
 
     /// A loss is repaired.
@@ -168,4 +170,4 @@ fn waiting(flow: &Flow, context: &Context<'_, impl Sink>) -> Duration {
 }
 
 /// So many repairs since the first hidden loss whose window has not arrived yet are many.
-const DENSE: u16 = 32;
+const DENSE: u8 = 32;

@@ -251,9 +251,11 @@ fn nack(
 ) {
     let Some(fixed) = flow.fixed else { return };
     let mut options = Options::default();
-    let timestamps = fixed.timestamps.filter(|it| options.push_timestamps(*it).is_ok());
-    let room = if timestamps.is_some() { 3 } else { 4 };
-    let blocks = flow.tell(room, &config.nack, now);
+    if let Some(timestamps) = fixed.timestamps {
+        let pushed = options.push_timestamps(timestamps);
+        debug_assert!(pushed.is_ok(), "nothing else is there");
+    }
+    let blocks = flow.tell(&config.nack, now);
     if blocks.is_empty() {
         return;
     }

@@ -4,7 +4,7 @@
 //! All of it is soft, as in the other direction: it begins with any packet of a connection, and may
 //! vanish at any instant.
 
-use super::config::Nack;
+use super::config::{Nack, Reach};
 use super::flow::{ECN_FLAGS, WiredRoundTrip};
 use sansio::{Duration, FlowKey, Instant, Packet, PacketId};
 use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps};
@@ -23,8 +23,10 @@ pub(super) struct Uplink {
     seen: Seq,
     /// From here on, all that is below `seen` and in no gap has passed here.
     known_from: Seq,
-    /// Where the mobile host went on after all it had sent was acknowledged.
-    burst: Seq,
+    /// Where the mobile host went on after a pause, and how much it sent before that at once;
+    /// `None` before the first pause.
+    message: Seq,
+    usual_bytes: Option<u32>,
     /// What is missing below `seen`, in order of sequence.
     gaps: Vec<Gap>,
     /// What filled a gap and is not acknowledged, in order of arrival.
@@ -87,8 +89,9 @@ pub(super) struct Fixed {
     pub(super) ecn: Flags,
     /// Its last timestamps (MOD-3).
     pub(super) timestamps: Option<Timestamps>,
-    /// The packet that said so.
+    /// The packet that said so, and when.
     pub(super) packet: PacketId,
+    at: Instant,
 }
 
 /// Why the mobile host is told nothing.
@@ -105,6 +108,13 @@ pub(super) enum Reason {
     WiredLoss,
     /// Most of what was told came anyway: the radio reorders.
     Unneeded,
+}
+
+impl Fixed {
+    /// SACK blocks that an ACK in its name has room for (RFC 2018, section 3).
+    pub(super) fn room(&self) -> usize {
+        if self.timestamps.is_some() { 3 } else { 4 }
+    }
 }
 
 impl Reason {
@@ -137,7 +147,8 @@ impl Uplink {
             key,
             seen: start,
             known_from: start,
-            burst: start,
+            message: start,
+            usual_bytes: None,
             gaps: Vec::new(),
             late: Vec::new(),
             fin: None,
@@ -169,9 +180,7 @@ impl Uplink {
         now: Instant,
     ) -> Arrival {
         self.heard_at = now;
-        if self.fixed.is_some_and(|fixed| fixed.ack == self.seen) {
-            self.burst = self.seen;
-        }
+        self.note_pause(now);
         for gap in self.gaps.iter_mut().take_while(|gap| gap.end.at_or_before(start)) {
             gap.overtaken_by = gap.overtaken_by.saturating_add(segments);
         }
@@ -199,6 +208,16 @@ impl Uplink {
             Arrival::Fills
         } else {
             Arrival::Again
+        }
+    }
+
+    /// The mobile host goes on: after a pause, if all was acknowledged long enough ago.
+    fn note_pause(&mut self, now: Instant) {
+        let Some(fixed) = self.fixed.filter(|fixed| fixed.ack == self.seen) else { return };
+        let answered_within = self.air.shortest().unwrap_or_default() * 4;
+        if now.since(fixed.at) > PAUSE.max(answered_within) {
+            self.usual_bytes = Some(self.seen.since(self.message));
+            self.message = self.seen;
         }
     }
 
@@ -262,6 +281,7 @@ impl Uplink {
             ecn: Flags(header.flags.0 & ECN_FLAGS.0),
             timestamps: header.options.timestamps(),
             packet: packet.id,
+            at: now,
         });
         if before != Some(header.ack) {
             self.duplicates = 0;
@@ -313,7 +333,7 @@ impl Uplink {
     /// True if a gap is to be told: enough came from beyond it (SNOOP-NACK-2), and it was not told
     /// too recently.
     pub(super) fn is_due(&self, nack: &Nack, now: Instant) -> bool {
-        self.within_reach(nack).any(|gap| {
+        self.within_reach(nack).take(self.shown()).any(|gap| {
             let waited = gap.told_at.is_none_or(|at| now.since(at) >= self.repeat_after(nack));
             gap.overtaken_by >= nack.threshold_segments && gap.told < nack.times_max && waited
         })
@@ -326,23 +346,34 @@ impl Uplink {
         is_far && is_known && self.within_reach(nack).any(|gap| gap.told < nack.times_max)
     }
 
-    /// The gaps near enough to where the mobile host went on after a pause.
-    fn within_reach(&self, nack: &Nack) -> impl Iterator<Item = &Gap> {
-        let (burst, reach) = (self.burst, nack.reach_bytes);
-        self.gaps.iter().take_while(move |gap| gap.start.since(burst) < reach)
+    /// How many gaps one NACK can show: each has a block above it, and there may be one below all.
+    fn shown(&self) -> usize {
+        let Some((fixed, lowest)) = self.fixed.as_ref().zip(self.gaps.first()) else { return 0 };
+        fixed.room() - usize::from((fixed.ack + 1).before(lowest.start))
     }
 
-    /// The SACK blocks that show the lowest gaps, lowest first, at most `room`; they say of nothing
-    /// that it has arrived which has not passed here. Marks the gaps as told.
+    /// The gaps that may be told.
+    fn within_reach(&self, nack: &Nack) -> impl Iterator<Item = &Gap> {
+        let reach = match nack.reach {
+            Reach::Anywhere => u32::MAX,
+            Reach::Message { bytes_max } => self.usual_bytes.unwrap_or(0).min(bytes_max),
+        };
+        let message = self.message;
+        self.gaps.iter().take_while(move |gap| gap.start.since(message) < reach)
+    }
+
+    /// The SACK blocks that show the lowest gaps, lowest first; they say of nothing that it has
+    /// arrived which has not passed here. Marks the gaps as told.
     ///
     /// Nothing below the highest block is left out: a sender takes what it is not told of for lost.
     /// The lowest block begins one byte above the ACK: one that begins at it is no SACK block (RFC
     /// 2018, section 3), and Linux ignores it.
-    pub(super) fn tell(&mut self, room: usize, nack: &Nack, now: Instant) -> Vec<SackBlock> {
-        let mut blocks = Vec::with_capacity(room);
+    pub(super) fn tell(&mut self, nack: &Nack, now: Instant) -> Vec<SackBlock> {
         let Some(fixed) = self.fixed.filter(|fixed| fixed.ack.at_or_after(self.known_from)) else {
-            return blocks;
+            return Vec::new();
         };
+        let room = fixed.room();
+        let mut blocks = Vec::with_capacity(room);
         let mut from = fixed.ack;
         let mut shown = 0;
         for gap in self.within_reach(nack) {
@@ -372,5 +403,8 @@ impl Uplink {
     }
 }
 
+/// A sender that has more to send goes on within a round trip of the air; one that does so later
+/// begins another message.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Duplicate ACKs that tell of a loss (RFC 5681, section 3.2).
 const DUPLICATES: u32 = 3;
