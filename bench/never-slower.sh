@@ -12,8 +12,8 @@ lasthop=${1:?usage: bench/never-slower.sh PATH-OF-LASTHOP [SEEDS [SEEDS_AGAIN [S
 seeds=${2:-10}
 again=${3:-60}
 scheme=${4:-snoop-modern}
-# Percent. A probe or a copy that costs less than this is not called slower.
-margin=${MARGIN:-0.1}
+# Percent. Less is as good as equal (SNOOP-PERF-1: without losses the difference is below 1 %).
+margin=${MARGIN:-1}
 command -v jq >/dev/null || { echo "never-slower: jq is needed" >&2; exit 3; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -10,10 +10,6 @@ use std::ops::Range;
 use wire::tcp::{Flags, SackBlock, Seq, Timestamps, kind};
 
 /// A segment of the mobile host.
-fn up(drill: &mut Drill, range: Range<u32>) {
-    up_with(drill, range, |_| {});
-}
-
 fn up_with(drill: &mut Drill, range: Range<u32>, change: impl FnOnce(&mut Packet)) {
     drill.ack_with(0, |packet| {
         let (offset, length) = (u64::from(range.start), range.end - range.start);

@@ -5,3 +5,4 @@ mod determinism;
 mod physics;
 mod plans;
 mod soft_state;
+mod uplink;
