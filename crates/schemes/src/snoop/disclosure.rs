@@ -4,10 +4,10 @@
 //! before the air is longer than the round trip of the empty path, half the window still fills the
 //! link. A shorter queue may drop, too, and then the sender has to know: it is as long as it ever
 //! was, and either a cut costs little or the losses are many. A queue that the link reports as such
-//! (departures, [`super::resend`]) needs no guess: what waits in it is counted, and what it drops is
-//! seen. There the sender has to know only while the queue grows as in slow start: a loss that ends
-//! slow start now saves it from losing half a window at once. One that lies behind the place where
-//! departures are seen shows in the time from departure to ACK:
+//! (departures, [`super::resend`]) needs no guess: what waits in it is counted, and what it drops
+//! is seen. There the sender has to know only while the queue grows as in slow start: a loss that
+//! ends slow start now saves it from losing half a window at once. One that lies behind the place
+//! where departures are seen shows in the time from departure to ACK:
 //!
 //! ```text
 //!   departure ─▶ [ device's queue ] ─▶ air ─▶ mobile host ─▶ ACK

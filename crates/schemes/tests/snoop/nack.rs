@@ -339,8 +339,9 @@ proptest! {
                 prop_assert!(Some(tcp.ack.since(drill.seq(0))) <= newest);
                 for block in tcp.options.sack_blocks() {
                     prop_assert!(block.start.after(tcp.ack));
-                    let range = [block.start, block.end].map(|seq| seq.since(drill.seq(0)) as usize);
-                    prop_assert!(passed[range[0]..range[1]].iter().all(|passed| *passed));
+                    let at = |seq: Seq| seq.since(drill.seq(0)) as usize;
+                    let covered = &passed[at(block.start)..at(block.end)];
+                    prop_assert!(covered.iter().all(|passed| *passed));
                 }
             }
             seen = drill.sink.sent.len();
