@@ -3,12 +3,13 @@
 
 use sansio::{
     Cause, Duration, FlowKey, Host, Instant, Packet, PacketId, Payload, Priority, Side, StreamId,
+    Transport,
 };
 use trace::checks::Checks;
 use trace::metrics::{Measures, Meter, RECOVERY_BYTES, TransferSpec};
 use trace::{NodeId, Observer, Record, Role, What};
 use wire::ip::{self, Protocol};
-use wire::tcp::{self, Flags, Seq};
+use wire::tcp::{self, Flags, SackBlock, Seq};
 
 const FIXED: NodeId = NodeId(0);
 const BASE: NodeId = NodeId(1);
@@ -89,6 +90,39 @@ fn snoop_gen_2_an_ack_above_the_mobiles_fails() {
     assert_eq!(failing(&good, 1), [""; 0]);
     let bad = [&from_mobile[..], &[(3, BASE, sent(Side::WIRED, &higher))]].concat();
     assert!(failing(&bad, 1).contains(&"acks"));
+}
+
+/// An ACK of the base station in the fixed host's name, with a block.
+fn nack(number: u64, offset: u32, (start, end): (u32, u32)) -> Packet {
+    let mut nack = segment(number, down(), 1, offset + 1, Payload::EMPTY);
+    (nack.parent, nack.cause) = (Some(id(1)), Cause::AgentAck);
+    if let Transport::Tcp(header) = &mut nack.transport {
+        header.options.push_sack(&[SackBlock { start: Seq(start + 1), end: Seq(end + 1) }]);
+    }
+    nack
+}
+
+#[test]
+fn snoop_nack_6_an_ack_above_the_fixed_hosts_or_a_block_of_what_never_passed_fails() {
+    let said = segment(1, down(), 1, 101, Payload::EMPTY);
+    let piece = Payload::Virtual { stream: STREAM, offset: 200, length: 100 };
+    let passed = segment(2, down().reversed(), 201, 1, piece);
+    let before = [
+        (1, FIXED, sent(Side::NETWORK, &said)),
+        (2, BASE, arrived(Side::WIRED, &said)),
+        (2, MOBILE, sent(Side::NETWORK, &passed)),
+        (3, BASE, arrived(Side::RADIO, &passed)),
+        (3, BASE, sent(Side::WIRED, &passed)),
+        (4, FIXED, arrived(Side::NETWORK, &passed)),
+    ];
+    let judged = |nack: &Packet| {
+        let all = [&before[..], &[(5, BASE, sent(Side::RADIO, nack))]].concat();
+        failing(&all, 1).contains(&"acks")
+    };
+    assert!(!judged(&nack(3, 100, (200, 300))));
+    assert!(judged(&nack(3, 101, (200, 300))), "acknowledged too much");
+    assert!(judged(&nack(3, 100, (199, 300))), "the byte below never passed");
+    assert!(judged(&nack(3, 100, (200, 301))), "nor the one above");
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(super) struct Station {
     now: Instant,
     /// Waiting for the air, by priority.
     queues: [VecDeque<PacketRef>; 2],
-    /// What the mobile host acknowledged since the connection began, by the data's direction.
+    /// What each host acknowledged since the connection began, by the direction of the data.
     acknowledged: BTreeMap<FlowKey, BTreeSet<u32>>,
     /// Data that the agent may hold.
     arrived: Vec<Weak<Packet>>,
@@ -56,7 +56,7 @@ impl Station {
 
     pub(super) fn arrive(&mut self, side: Side, packet: Packet) {
         let packet = PacketRef::new(packet);
-        self.note(side, &packet);
+        self.note(&packet);
         if side == Side::WIRED {
             self.arrived.push(Rc::downgrade(&packet));
         }
@@ -120,13 +120,13 @@ impl Station {
     }
 
     /// Takes note of what the mobile host acknowledges, and of connections that begin or end.
-    fn note(&mut self, side: Side, packet: &Packet) {
+    fn note(&mut self, packet: &Packet) {
         let (Some(key), Some(tcp)) = (FlowKey::of(packet), packet.as_tcp()) else { return };
-        let key = if side == Side::WIRED { key } else { key.reversed() };
         if tcp.flags.intersects(Flags::SYN.with(Flags::RST)) {
             self.acknowledged.remove(&key);
-        } else if side == Side::RADIO && tcp.flags.contains(Flags::ACK) {
-            self.acknowledged.entry(key).or_default().insert(tcp.ack.0);
+            self.acknowledged.remove(&key.reversed());
+        } else if tcp.flags.contains(Flags::ACK) {
+            self.acknowledged.entry(key.reversed()).or_default().insert(tcp.ack.0);
         }
     }
 
@@ -192,7 +192,11 @@ impl Station {
                 assert!(!probe || tcp.sequence_length(length) == 1, "a probe is one byte");
             }
             Cause::AgentAck => {
-                assert_eq!((side, packet.payload.len()), (Side::WIRED, 0));
+                assert_eq!(packet.payload.len(), 0);
+                // Toward the mobile host it tells of losses, toward the fixed host of none.
+                let blocks = tcp.options.sack_blocks().count();
+                assert_eq!(side == Side::RADIO, blocks > 0);
+                assert!(tcp.options.sack_blocks().all(|block| block.start.after(tcp.ack)));
                 let said = self.acknowledged.get(&key.reversed());
                 let ack = tcp.ack;
                 let covers = |&said: &u32| Seq(said).since(ack) <= WINDOW_MAX;

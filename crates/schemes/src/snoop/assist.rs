@@ -22,8 +22,13 @@ use super::config::{Config, Repair};
 use super::flow::Flow;
 use super::restart::{self, Phase};
 use super::timers::DELAYED_ACK;
-use sansio::{Instant, Sink};
+use sansio::{Duration, Instant, Sink};
 use wire::tcp::Seq;
+
+/// What departed so long ago is left to the sender. It measures the round trip of what it has not
+/// sent again itself: 20 s make a retransmission timeout of a minute. 1 s, the least timeout by RFC
+/// 6298, section 2.4.
+const TOO_LATE: Duration = Duration::from_secs(1);
 
 /// A new ACK covers what the sender had sent again, last at `repeated_at`, and stops short.
 pub(super) fn on_partial_ack(
@@ -37,7 +42,8 @@ pub(super) fn on_partial_ack(
         return;
     }
     let settled = |entry: &&Entry| entry.copy == Copy::Departed && entry.departed_at <= repeated_at;
-    if flow.lowest_entry().filter(settled).is_none() {
+    let Some(lowest) = flow.lowest_entry().filter(settled) else { return };
+    if now.since(lowest.departed_at) > TOO_LATE {
         return;
     }
     let count = flow.cache.iter().filter(settled).count() as u64;

@@ -58,8 +58,27 @@ pub struct Config {
     pub retransmission_priority: Priority,
     /// Whether the agent leaves flows alone that it cannot help.
     pub stand_aside: StandAside,
+    /// When mobile hosts are told what of their data was lost on the air.
+    pub nack: Nack,
     /// Bounds against misuse (MOD-14).
     pub bounds: Bounds,
+}
+
+/// When a mobile host is told what of its data was lost on the air (SNOOP-NACK-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nack {
+    /// Segments that came from beyond a gap. 3, the duplicates that tell of a loss (RFC 5681); the
+    /// paper gives no number.
+    pub threshold_segments: u32,
+    /// Or silence of the mobile host while there is a gap. 40 ms; the paper gives no number.
+    pub silence: Duration,
+    /// How often one gap is told, at most (MOD-14). 10, as local retransmissions.
+    pub times_max: u8,
+    /// With a shorter wired round trip nothing is told: that is all that can be won. Strict 0,
+    /// modern 20 ms.
+    pub wired_rtt_min: Duration,
+    /// Which gaps are told.
+    pub reach: Reach,
 }
 
 /// Which retransmissions of the sender are marked, so that their duplicate ACKs pass (SNOOP-ACK-6).
@@ -116,6 +135,22 @@ pub enum Restart {
     Persist,
     /// One byte of it until the link answers, then what the mobile host misses.
     Probe(Probe),
+}
+
+/// Which gaps a mobile host is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// All: the paper.
+    Anywhere,
+    /// Those of messages, on connections where the mobile host sends some and pauses: as far as the
+    /// message before reached. Such a message gets through a wired round trip sooner. In a long
+    /// transfer a stock sender halves its window for a loss, and if it learns sooner, it halves a
+    /// smaller one: measured 10 Mbit/s, 100 ms, one bit error in 512 Kbit: 5 to 10 % less.
+    Message {
+        /// The longest. 64 KiB: beyond it slow start, which an early halving ends too soon, is what
+        /// counts.
+        bytes_max: u32,
+    },
 }
 
 /// Probing for the link's return and restarting after it.
@@ -216,6 +251,13 @@ impl Config {
             copy_timestamps: CopyTimestamps::AsSent,
             retransmission_priority: Priority::High,
             stand_aside: StandAside::Never,
+            nack: Nack {
+                threshold_segments: 3,
+                silence: Duration::from_millis(40),
+                times_max: 10,
+                wired_rtt_min: Duration::ZERO,
+                reach: Reach::Anywhere,
+            },
             bounds: Bounds {
                 retransmission_percent: u32::MAX,
                 retransmission_floor_bytes: u32::MAX,
@@ -249,6 +291,11 @@ impl Config {
             }),
             copy_timestamps: CopyTimestamps::Acceptable,
             stand_aside: StandAside::IfUseless,
+            nack: Nack {
+                wired_rtt_min: Duration::from_millis(20),
+                reach: Reach::Message { bytes_max: 64 << 10 },
+                ..Config::strict().nack
+            },
             bounds: Bounds {
                 retransmission_percent: 100,
                 retransmission_floor_bytes: 256 << 10,

@@ -264,6 +264,8 @@ fn keep(
         }
         start = segment_end;
     }
+    let waiting = flow.sent.wrapping_sub(flow.next_departure);
+    flow.disclosure.on_new_data(end, waiting, flow.last_ack);
     if let (Origin::Repeated, Some(ack)) = (origin, flow.last_ack) {
         // What it displaced, or the first segments of a super-packet, may be acknowledged.
         while flow.cache.pop_acknowledged(ack).is_some() {}

@@ -4,8 +4,10 @@
 //! before the air is longer than the round trip of the empty path, half the window still fills the
 //! link. A shorter queue may drop, too, and then the sender has to know: it is as long as it ever
 //! was, and either a cut costs little or the losses are many. A queue that the link reports as such
-//! (departures, [`super::resend`]) needs no guess. One that lies behind the place where departures
-//! are seen shows in the time from departure to ACK:
+//! (departures, [`super::resend`]) needs no guess: what waits in it is counted, and what it drops
+//! is seen. There the sender has to know only while the queue grows as in slow start: a loss that
+//! ends slow start now saves it from losing half a window at once. One that lies behind the place
+//! where departures are seen shows in the time from departure to ACK:
 //!
 //! ```text
 //!   departure ─▶ [ device's queue ] ─▶ air ─▶ mobile host ─▶ ACK
@@ -16,34 +18,52 @@
 //! a local copy would arrive before the sender's, show it the old timestamp, and have it undo its
 //! reaction (RFC 3522). Only what the sender itself repeats is repaired, if the air loses it.
 
-use super::config::{Config, Congestion};
+use super::cache::Entry;
+use super::config::{Config, Congestion, Departures, Restart};
 use super::flow::Flow;
 use super::{Context, rule};
-use sansio::{Instant, Sink};
+use sansio::{Duration, Instant, Sink};
 use wire::tcp::Seq;
 
 /// What one flow's sender may know of losses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Disclosure {
-    /// Until the ACK reaches this, everything passes.
-    shown_until: Option<Seq>,
-    /// Since when losses are hidden, and until the ACK reaches what.
-    hidden: Option<(Instant, Seq)>,
+    /// Since when losses are hidden,
+    hidden_since: Option<Instant>,
+    /// and until the ACK reaches what.
+    hidden_until: Seq,
     /// Losses repaired since then.
-    repaired: u32,
+    repaired: u8,
+    /// Everything passes,
+    is_open: bool,
+    /// until the ACK reaches this.
+    open_until: Seq,
     /// Byte after the highest one that departed.
     departed_end: Seq,
+    /// The most segments that waited for the air in this round trip and in the two before.
+    waited: [u16; 3],
+    /// This round trip ends when the ACK reaches it.
+    round_ends: Seq,
 }
 
 impl Disclosure {
     pub(super) fn starting_at(start: Seq) -> Self {
-        Disclosure { shown_until: None, hidden: None, repaired: 0, departed_end: start }
+        Disclosure {
+            hidden_since: None,
+            hidden_until: start,
+            repaired: 0,
+            is_open: false,
+            open_until: start,
+            departed_end: start,
+            waited: [0; 3],
+            round_ends: start,
+        }
     }
 
     /// True if everything passes.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
-        self.shown_until.is_some()
+        self.is_open
     }
 
     /// Everything up to `end` has departed.
@@ -55,12 +75,28 @@ impl Disclosure {
     /// The mobile host has everything up to `ack`.
     #[inline]
     pub(super) fn on_new_ack(&mut self, ack: Seq) {
-        if self.shown_until.is_some_and(|end| ack.at_or_after(end)) {
-            self.shown_until = None;
+        self.is_open &= self.open_until.after(ack);
+        if self.hidden_since.is_some() && ack.at_or_after(self.hidden_until) {
+            (self.hidden_since, self.repaired) = (None, 0);
         }
-        if self.hidden.is_some_and(|(_, end)| ack.at_or_after(end)) {
-            (self.hidden, self.repaired) = (None, 0);
+    }
+
+    /// Something new came from the sender, up to `end`, and so many segments wait for the air.
+    #[inline]
+    pub(super) fn on_new_data(&mut self, end: Seq, waiting: u32, last_ack: Option<Seq>) {
+        if last_ack.is_some_and(|ack| ack.at_or_after(self.round_ends)) {
+            self.waited = [0, self.waited[0], self.waited[1]];
+            self.round_ends = end;
         }
+        self.waited[0] = self.waited[0].max(u16::try_from(waiting).unwrap_or(u16::MAX));
+    }
+
+    /// True if the queue grows as in slow start: by more than a quarter in this round trip, or in
+    /// the one before and goes on.
+    fn is_growing(&self) -> bool {
+        let grew = |from: u16, to: u16| from > 0 && to > from.saturating_add(from / 4);
+        let [now, before, earlier] = self.waited;
+        grew(before, now) || grew(earlier, before) && now >= before
     }
 
     /// A loss is repaired.
@@ -70,35 +106,47 @@ impl Disclosure {
 
     /// A sign of a loss is withheld from the sender.
     pub(super) fn on_hidden(&mut self, now: Instant) {
-        self.hidden.get_or_insert((now, self.departed_end));
+        if self.hidden_since.is_none() {
+            (self.hidden_since, self.hidden_until) = (Some(now), self.departed_end);
+        }
     }
 
     /// An outage was not the sender's fault.
     pub(super) fn forgive(&mut self) {
-        (self.shown_until, self.hidden, self.repaired) = (None, None, 0);
+        (self.is_open, self.hidden_since, self.repaired) = (false, None, 0);
     }
 
     /// True if losses have been hidden for as long as they may be.
     pub(super) fn is_overdue(&self, config: &Config, now: Instant) -> bool {
-        self.hidden.is_some_and(|(since, _)| now.since(since) > config.bounds.episode)
+        self.hidden_since.is_some_and(|since| now.since(since) > config.bounds.episode)
     }
 }
 
 /// A sign of a loss came: decides if the sender shall learn of it.
 pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
-    if flow.disclosure.is_open() || !is_congested(flow, context.config) {
+    if flow.disclosure.is_open() || !is_congested(flow, context) {
         return;
     }
-    flow.disclosure.shown_until = Some(flow.last_seen);
+    show(flow, context);
+}
+
+/// From here on the sender learns of every loss of what it has sent so far.
+pub(super) fn show(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
+    (flow.disclosure.is_open, flow.disclosure.open_until) = (true, flow.last_seen);
     context.shared.statistics.episodes_shown += 1;
     let queue = flow.round_trip.queue().as_nanos();
     rule(context.sink, flow.key, None, ("CONGESTION", "the sender learns of losses", queue));
 }
 
-fn is_congested(flow: &Flow, config: &Config) -> bool {
-    let Congestion::Show { queue_min, wired_rtt_assumed } = config.congestion else { return false };
+fn is_congested(flow: &Flow, context: &Context<'_, impl Sink>) -> bool {
+    let Congestion::Show { queue_min, wired_rtt_assumed } = context.config.congestion else {
+        return false;
+    };
     let wired = flow.wired.shortest().unwrap_or(wired_rtt_assumed);
     let empty_path = wired + flow.round_trip.shortest();
+    if flow.disclosure.is_growing() && waiting(flow, context) > empty_path.max(queue_min) {
+        return true;
+    }
     let queue = flow.round_trip.queue();
     if queue < queue_min {
         return false;
@@ -108,5 +156,18 @@ fn is_congested(flow: &Flow, config: &Config) -> bool {
     queue > empty_path || is_full && (queue > empty_path / 2 || is_dense)
 }
 
+/// How long the flow's last segment has to wait for the air, where departures from the link's queue
+/// are reported: behind the flow's own segments, at the link's rate.
+fn waiting(flow: &Flow, context: &Context<'_, impl Sink>) -> Duration {
+    let (Restart::Probe(probe), Departures::Reported) =
+        (context.config.restart, context.config.departures)
+    else {
+        return Duration::ZERO;
+    };
+    let segments = flow.sent.wrapping_sub(flow.next_departure);
+    let length = flow.cache.front().map_or(0, Entry::length);
+    context.shared.air.rate(&probe).time_for(length.saturating_mul(segments))
+}
+
 /// So many repairs since the first hidden loss whose window has not arrived yet are many.
-const DENSE: u32 = 32;
+const DENSE: u8 = 32;

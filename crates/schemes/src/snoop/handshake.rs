@@ -1,4 +1,5 @@
-//! The window scale, from the SYNs of both hosts (RFC 7323, section 2; MOD-5).
+//! The window scale (RFC 7323, section 2; MOD-5) and whether SACK is permitted (RFC 2018,
+//! section 2), from the SYNs of both hosts.
 //!
 //! A connection gets state with its first data (MOD-14), and its SYNs come before that. So the
 //! latest SYNs are remembered in a short list, whoever sent them: a flood displaces what others
@@ -21,10 +22,26 @@ struct Handshake {
     flow: FlowKey,
     fixed: Option<Offer>,
     mobile: Option<Offer>,
+    /// Which flows have asked: the one from the fixed host, the one from the mobile host.
+    asked: (bool, bool),
 }
 
-/// The window scale option of a SYN: `None` if it had none.
-type Offer = Option<u8>;
+/// What a SYN offers.
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    /// The window scale option: `None` if it had none.
+    scale: Option<u8>,
+    sack: bool,
+}
+
+/// What both hosts say of SACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SackUse {
+    /// Both permit it.
+    Agreed,
+    /// Not both.
+    Refused,
+}
 
 /// Which host sent a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +62,11 @@ impl Handshakes {
             return;
         }
         let known = self.take(&flow).filter(|_| header.flags.contains(Flags::ACK));
-        let mut handshake = known.unwrap_or(Handshake { flow, fixed: None, mobile: None });
-        let offer = Some(header.options.window_scale().map(|shift| shift.min(SHIFT_MAX)));
+        let new = Handshake { flow, fixed: None, mobile: None, asked: (false, false) };
+        let mut handshake = known.unwrap_or(new);
+        let options = &header.options;
+        let scale = options.window_scale().map(|shift| shift.min(SHIFT_MAX));
+        let offer = Some(Offer { scale, sack: options.sack_permitted() });
         match origin {
             Origin::Fixed => handshake.fixed = offer,
             Origin::Mobile => handshake.mobile = offer,
@@ -59,9 +79,30 @@ impl Handshakes {
 
     /// The shift of the mobile host's windows, if both SYNs were seen; zero if not both offered it.
     pub(super) fn take_scale(&mut self, flow: &FlowKey) -> Option<u8> {
-        let handshake = self.take(flow)?;
-        let (fixed, mobile) = handshake.fixed.zip(handshake.mobile)?;
-        Some(fixed.and(mobile).unwrap_or(0))
+        let (fixed, mobile) = self.ask(flow, |asked| core::mem::replace(&mut asked.0, true))?;
+        Some(fixed.scale.and(mobile.scale).unwrap_or(0))
+    }
+
+    /// Whether SACK is permitted, if both SYNs were seen: for the flow from the mobile host.
+    pub(super) fn take_sack(&mut self, flow: &FlowKey) -> Option<SackUse> {
+        let (fixed, mobile) = self.ask(flow, |asked| core::mem::replace(&mut asked.1, true))?;
+        Some(if fixed.sack && mobile.sack { SackUse::Agreed } else { SackUse::Refused })
+    }
+
+    /// The offers of both, once for each direction; `has_asked` says whether that was before.
+    fn ask(
+        &mut self,
+        flow: &FlowKey,
+        has_asked: impl FnOnce(&mut (bool, bool)) -> bool,
+    ) -> Option<(Offer, Offer)> {
+        let index = self.recent.iter().rposition(|handshake| handshake.flow == *flow)?;
+        let handshake = &mut self.recent[index];
+        let is_again = has_asked(&mut handshake.asked);
+        let offers = handshake.fixed.zip(handshake.mobile).filter(|_| !is_again);
+        if offers.is_none() || handshake.asked == (true, true) {
+            self.recent.remove(index);
+        }
+        offers
     }
 
     /// Forgets all.

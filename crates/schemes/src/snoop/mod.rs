@@ -12,11 +12,11 @@
 //! `resend` (a local retransmission). What today adds: `sack` and `repair` (every hole at once),
 //! `disclosure` (which losses the sender learns of), `restart` (after an outage), `assist` (senders
 //! without SACK), `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on
-//! probes). [`config`] has every parameter and the presets.
+//! probes). The other direction, from the mobile host: `nack`, with `uplink` for the state of one
+//! connection. [`config`] has every parameter and the presets.
 //!
 //! We differ: byte ranges instead of packets, pure ACKs only, and departures onto the air are
-//! counted instead of guessed. All state is soft and belongs to one flow or one link. The agent
-//! serves data from the fixed host to the mobile host; the other direction passes untouched.
+//! counted instead of guessed. All state is soft and belongs to one flow or one link.
 
 mod ack;
 mod air;
@@ -28,6 +28,7 @@ mod data;
 mod disclosure;
 mod flow;
 mod handshake;
+mod nack;
 mod repair;
 mod resend;
 mod restart;
@@ -35,6 +36,7 @@ mod rtt;
 mod sack;
 mod statistics;
 mod timers;
+mod uplink;
 
 pub use config::Config;
 pub use statistics::Statistics;
@@ -42,6 +44,7 @@ pub use statistics::Statistics;
 use air::Air;
 use flow::Flow;
 use handshake::{Handshakes, Origin};
+use nack::Uplinks;
 use sansio::{
     BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input,
     Instant, Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
@@ -66,6 +69,7 @@ pub struct Agent {
     /// Where the search for a flow that yields goes on.
     hand: usize,
     handshakes: Handshakes,
+    uplinks: Uplinks,
 }
 
 /// What all flows share.
@@ -116,6 +120,7 @@ impl Agent {
             hand: 0,
             timers: TimerQueue::new(),
             handshakes: Handshakes::default(),
+            uplinks: Uplinks::with_key(key),
             recent: 0,
             shared: Shared {
                 statistics: Statistics::default(),
@@ -166,8 +171,13 @@ impl Agent {
         };
         if tcp.flags.intersects(ENDS_STATE) {
             self.forget(&key);
+            self.uplinks.forget(&key.reversed());
             self.handshakes.note(key, Origin::Fixed, tcp);
             return sink.send(Side::RADIO, Priority::Normal, packet);
+        }
+        if !self.uplinks.is_empty() {
+            let context = (&*self.config, &mut self.shared, &mut *sink);
+            self.uplinks.on_ack((key.reversed(), &packet), context, now);
         }
         let range = range(tcp, &packet);
         if range.0 == range.1 {
@@ -205,14 +215,34 @@ impl Agent {
         let key = key.reversed();
         if tcp.flags.intersects(ENDS_STATE) {
             self.forget(&key);
+            self.uplinks.forget(&key.reversed());
             self.handshakes.note(key, Origin::Mobile, tcp);
             return sink.send(Side::WIRED, Priority::Normal, packet);
         }
-        let slot = self.slot_of(&key).filter(|_| tcp.flags.contains(Flags::ACK));
-        let Some(slot) = slot else { return sink.send(Side::WIRED, Priority::Normal, packet) };
-        let ack = tcp.ack;
+        let data =
+            (!packet.payload.is_empty() || tcp.flags.contains(Flags::FIN)).then(|| packet.clone());
+        match self.slot_of(&key).filter(|_| tcp.flags.contains(Flags::ACK)) {
+            None => sink.send(Side::WIRED, Priority::Normal, packet),
+            Some(slot) => self.on_acknowledgment(slot, packet, sink, now),
+        }
+        if let Some(packet) = data {
+            let sack_use = || self.handshakes.take_sack(&key);
+            let context = (&*self.config, &mut self.shared, sink);
+            self.uplinks.on_data((key.reversed(), &packet), sack_use, context, now);
+        }
+    }
+
+    /// A segment with an ACK for a flow with state.
+    #[inline]
+    fn on_acknowledgment(
+        &mut self,
+        slot: u32,
+        packet: PacketRef,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) {
         self.with_flow(slot, sink, |flow, context| {
-            if flow.is_far(ack) {
+            if packet.as_tcp().is_some_and(|tcp| flow.is_far(tcp.ack)) {
                 context.sink.send(Side::WIRED, Priority::Normal, packet);
                 return Fate::Keep;
             }
@@ -247,6 +277,7 @@ impl Agent {
             }
             self.with_flow(slot, sink, |flow, context| timers::fire(flow, context, now));
         }
+        self.uplinks.on_timer((&self.config, &mut self.shared, sink), now);
     }
 
     fn on_notice(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
@@ -383,6 +414,7 @@ impl Agent {
         self.free.clear();
         self.timers = TimerQueue::new();
         self.handshakes.clear();
+        self.uplinks.clear();
         self.shared.held_bytes = 0;
     }
 }
@@ -411,15 +443,24 @@ impl Engine for Agent {
 
     #[inline]
     fn next_deadline(&self) -> Option<Deadline> {
-        let (slot, at) = self.timers.next()?;
-        let flow = self.flows.get(slot as usize)?.as_ref()?;
-        let (timer, _) = flow.timers.next()?;
-        Some(Deadline { at, timer: timers::NAMES[timer] })
+        let up = self.uplinks.next_at().map(|at| Deadline { at, timer: nack::TIMER });
+        let down = self.next_flow_deadline();
+        up.into_iter().chain(down).min_by_key(|deadline| deadline.at)
     }
 
     #[inline]
     fn next_at(&self) -> Option<Instant> {
-        self.timers.next().map(|(_, at)| at)
+        let down = self.timers.next().map(|(_, at)| at);
+        down.into_iter().chain(self.uplinks.next_at()).min()
+    }
+}
+
+impl Agent {
+    fn next_flow_deadline(&self) -> Option<Deadline> {
+        let (slot, at) = self.timers.next()?;
+        let flow = self.flows.get(slot as usize)?.as_ref()?;
+        let (timer, _) = flow.timers.next()?;
+        Some(Deadline { at, timer: timers::NAMES[timer] })
     }
 }
 

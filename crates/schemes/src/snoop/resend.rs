@@ -6,9 +6,9 @@
 //! (MOD-7).
 
 use super::cache::{Copy, Entry};
-use super::config::{Config, CopyTimestamps, Departures, Restart};
+use super::config::{Config, Congestion, CopyTimestamps, Departures, Restart};
 use super::flow::{Flow, Timed};
-use super::{Context, restart, rule};
+use super::{Context, disclosure, restart, rule};
 use sansio::{Cause, Instant, Packet, PacketId, Side, Sink};
 use wire::tcp::{Flags, Header, Options, Seq, Timestamps};
 
@@ -190,21 +190,29 @@ fn lowest_is_requeued(flow: &Flow) -> bool {
 
 /// Segments sent before the one of `order` are still marked as queued though it departed: the
 /// link's queue dropped them. Strict treats that like a loss on the air. Modern lets go of them:
-/// a full queue is congestion, which the sender has to learn of.
+/// a full queue is congestion, which the sender has to learn of. Without SACK it keeps them: the
+/// sender learns from duplicate ACKs, and is then helped ([`super::assist`]).
 fn on_queue_drop(flow: &mut Flow, order: u32, context: &mut Context<'_, impl Sink>, now: Instant) {
     let dropped = |entry: &Entry| {
         entry.copy == Copy::Queued && (entry.sent_order.wrapping_sub(order) as i32) < 0
     };
     let departures = flow.departures;
-    let count = match context.config.restart {
-        Restart::Persist => flow
+    let is_kept = match context.config.restart {
+        Restart::Persist => true,
+        Restart::Probe(_) => !flow.evidence.has_seen_sack(),
+    };
+    let count = match is_kept {
+        true => flow
             .cache
             .iter_mut()
             .filter(|entry| dropped(entry))
             .map(|entry| entry.depart(departures, now))
             .count(),
-        Restart::Probe(_) => flow.cache.retain(|entry| !dropped(entry)),
+        false => flow.cache.retain(|entry| !dropped(entry)),
     };
+    if count > 0 && is_kept && context.config.congestion != Congestion::Hide {
+        disclosure::show(flow, context);
+    }
     context.shared.statistics.queue_drops_seen += count as u64;
     if count > 0 {
         rule(context.sink, flow.key, None, ("SNOOP-ACK-8", "dropped by the queue", count as u64));

@@ -39,6 +39,10 @@ pub struct Statistics {
     pub episodes_shown: u64,
     /// Segments that the link's own queue dropped, seen by others departing before them.
     pub queue_drops_seen: u64,
+    /// Times that a mobile host was told what of its data is missing (SNOOP-NACK-2).
+    pub nacks: u64,
+    /// Gaps told of which the data came twice: it was only late.
+    pub nacks_unneeded: u64,
     /// Flows that got state.
     pub flows_created: u64,
     /// Flows left alone from some point on.

@@ -301,6 +301,11 @@ impl Drill {
         })
     }
 
+    /// True if any timer runs: each flow has one.
+    pub(crate) fn agent_has_timers(&self) -> bool {
+        self.agent.next_deadline().is_some()
+    }
+
     /// When the earliest timer is due, if it is the one of this name.
     pub(crate) fn deadline(&self, timer: &str) -> Option<Instant> {
         self.agent.next_deadline().filter(|next| next.timer == timer).map(|next| next.at)

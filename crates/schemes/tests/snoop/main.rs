@@ -5,6 +5,7 @@ mod drill;
 mod hidden_queue;
 mod invariants;
 mod modern;
+mod nack;
 mod paper;
 mod restart;
 mod world;

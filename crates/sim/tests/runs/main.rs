@@ -7,3 +7,4 @@ mod plans;
 mod soft_state;
 mod stories;
 mod tahoe;
+mod uplink;

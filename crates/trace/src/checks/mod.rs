@@ -3,7 +3,8 @@
 //! | check | invariant | source |
 //! |---|---|---|
 //! | [`stream`] | applications get each byte once, in order, of the right stream | RFC 9293 |
-//! | [`acks`] | no ACK toward the fixed host above what the mobile host sent | SNOOP-GEN-2 |
+//! | [`acks`] | no ACK toward a host above what the other sent | SNOOP-GEN-2, SNOOP-NACK-6 |
+//! | [`acks`] | no SACK block of a base station of what never passed it | MOD-4 |
 //! | [`conservation`] | every packet sent is received, lost, refused or still under way, once | - |
 //! | [`caches`] | a base station keeps no more than it may | SNOOP-CACHE-2, MOD-14 |
 
