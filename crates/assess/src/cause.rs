@@ -16,8 +16,9 @@
 //!    acknowledged after it. **Handoff** in the same way.
 //! 5. **Congestion**: packets were lost while the queue was as long as it ever gets in this
 //!    connection (70 % of the difference between the 95th percentile and the floor of the round
-//!    trips, and that difference is worth the name), or a router marked congestion.
-//! 6. **Radio**: packets were lost, and the queue was shorter than that.
+//!    trips, and that difference is worth the name), or a router marked congestion. A queue whose
+//!    median is within 5 % of that is one that a window fills, and no sign of congestion.
+//! 6. **Radio**: packets were lost, or the ACK of the last few, and the queue was shorter than that.
 //! 7. **Unknown**, with the reason why no rule decides.
 //!
 //! What these rules cannot tell: a router that drops at random before its queue is full, or a
@@ -99,6 +100,10 @@ pub struct Evidence {
     pub dupacks: u32,
     /// Segments that SACK blocks newly show as arrived.
     pub newly_sacked: u32,
+    /// Segments that the sender sent during it, new or again.
+    pub sent: u32,
+    /// The lowest outstanding segment was sent more than once, and that was needed.
+    pub sent_again: bool,
     /// Times at which the lowest outstanding segment was sent again.
     pub attempts: Vec<Instant>,
     /// The ACK that ended it answers the first transmission: nothing had been lost.
@@ -109,6 +114,8 @@ pub struct Evidence {
     pub missing_here: bool,
     /// How it looked when the sender's next packet came (only if nothing was outstanding).
     pub resumed: Option<Resumed>,
+    /// Segments of those outstanding that had to be sent again after it.
+    pub lost_after: u32,
     /// Queueing delay when packets were lost.
     pub queue_at_loss: Option<Duration>,
     /// A router marked congestion shortly before or during it.
@@ -141,8 +148,17 @@ pub struct Path {
     pub floor_after: Option<Duration>,
     /// Queueing delay when the queue is as long as it gets.
     pub queue_full: Option<Duration>,
+    /// Queueing delay that half of the round trips stay below.
+    pub queue_usual: Option<Duration>,
     /// Smoothed round trip before.
     pub smoothed: Option<Duration>,
+}
+
+impl Path {
+    fn queue_before(&self) -> Option<Duration> {
+        let (recent, floor) = self.recent_before.zip(self.floor_before)?;
+        Some(recent.saturating_sub(floor))
+    }
 }
 
 /// A cause, and what speaks for it in a sentence.
@@ -165,11 +181,16 @@ pub fn of_stall(seen: &Evidence, path: &Path) -> Verdict {
             if failed > 0 {
                 what += &format!(", {failed} attempts to send the lowest again failed");
             }
-            outage(seen, path, what)
+            outage(seen, path, Queue::Drained, what)
         }
         Kind::Held => {
             let silent = show(seen.receiver_silence);
-            outage(seen, path, format!("nothing was lost, but nothing came for {silent}"))
+            let what = format!("nothing was lost, but nothing came for {silent}");
+            outage(seen, path, Queue::Kept, what)
+        }
+        Kind::AckLost => {
+            let queue = seen.queue_at_loss.or(path.queue_before());
+            of_loss(queue, seen.marked, path, "the ACK of the last segments was lost")
         }
         Kind::Lost => of_loss(seen.queue_at_loss, seen.marked, path, "packets were lost"),
         Kind::Unclear(why) => (Cause::Unknown, why.into()),
@@ -185,7 +206,10 @@ enum Kind {
     NothingArrived {
         failed: usize,
     },
+    /// All of it arrived late.
     Held,
+    /// A few segments arrived, and their ACK only with what was sent after them.
+    AckLost,
     /// Some of it arrived, some did not.
     Lost,
     Unclear(&'static str),
@@ -206,39 +230,41 @@ fn kind(seen: &Evidence) -> Kind {
     let nothing_arrived = seen.dupacks == 0 && seen.newly_sacked == 0 && !seen.missing_here;
     // The last attempt is the one that was answered, unless nothing was.
     let failed = seen.attempts.len().saturating_sub(usize::from(!seen.unfinished));
+    let many = seen.outstanding >= SEGMENTS_OF_OUTAGE;
+    let nothing_lost = seen.answers_original || seen.attempts.is_empty() && !seen.sent_again;
     match () {
-        () if seen.answers_original && nothing_arrived => Kind::Held,
-        () if failed >= ATTEMPTS_OF_OUTAGE => Kind::NothingArrived { failed },
-        () if seen.attempts.is_empty() && !nothing_arrived => Kind::Lost,
-        () if seen.attempts.is_empty() && seen.unfinished => {
-            Kind::Unclear("the capture ended before anything was sent again")
-        }
-        () if seen.attempts.is_empty() && is_late_ack(seen) => {
-            Kind::Unclear("the ACK of a segment or two came late, and nothing was sent again")
-        }
-        () if seen.attempts.is_empty() => Kind::Held,
-        () if nothing_arrived && seen.outstanding >= SEGMENTS_OF_OUTAGE => {
+        () if failed >= ATTEMPTS_OF_OUTAGE && !seen.answers_original => {
             Kind::NothingArrived { failed }
         }
-        () => Kind::Lost,
+        () if !nothing_arrived => Kind::Lost,
+        () if seen.unfinished && seen.attempts.is_empty() => {
+            Kind::Unclear("the capture ended before anything was sent again")
+        }
+        () if many && (seen.lost_after >= SEGMENTS_OF_OUTAGE || !nothing_lost) => {
+            Kind::NothingArrived { failed }
+        }
+        () if !nothing_lost => Kind::Lost,
+        () if many || seen.until.since(seen.from) >= LATE_ACK => Kind::Held,
+        () if seen.sent > 0 => Kind::AckLost,
+        () => Kind::Unclear("the ACK of a few segments came late, and nothing was sent again"),
     }
 }
 
 /// A receiver may wait half a second with the ACK of a lone segment (RFC 1122, 4.2.3.2).
-fn is_late_ack(seen: &Evidence) -> bool {
-    seen.outstanding <= 2 && seen.until.since(seen.from) < Duration::from_millis(600)
-}
+const LATE_ACK: Duration = Duration::from_millis(600);
 
 fn of_silence(seen: &Evidence, resumed: &Resumed, path: &Path) -> Verdict {
     let silence = seen.until.since(seen.from);
     let held = resumed.excess.filter(|excess| *excess * 2 >= silence);
     if let Some(excess) = held {
         let under_way = show(excess);
-        return outage(seen, path, format!("the first packet after it was held for {under_way}"));
+        let what = format!("the first packet after it was held for {under_way}");
+        return outage(seen, path, Queue::Kept, what);
     }
     match resumed.missing.filter(|_| resumed.was_bulk) {
         Some(missing) if missing >= SEGMENTS_OF_OUTAGE => {
-            return outage(seen, path, format!("{missing} packets of the sender never came here"));
+            let what = format!("{missing} packets of the sender never came here");
+            return outage(seen, path, Queue::Drained, what);
         }
         Some(1..) => {
             let what = "the last packets before it never came here: they were lost";
@@ -248,18 +274,25 @@ fn of_silence(seen: &Evidence, resumed: &Resumed, path: &Path) -> Verdict {
     }
     if resumed.missing.is_none() && resumed.lonely && resumed.was_bulk {
         let what = "a full segment came alone after it, as after a timeout";
-        return outage(seen, path, what.into());
+        return outage(seen, path, Queue::Drained, what.into());
     }
     let what = "all that was sent had been acknowledged, and the window was open";
     (Cause::Application, what.into())
 }
 
+/// The path's queue after an outage: empty if it lost everything.
+#[derive(Clone, Copy, PartialEq)]
+enum Queue {
+    Drained,
+    Kept,
+}
+
 /// An outage, or a handoff if the path is another one since.
-fn outage(seen: &Evidence, path: &Path, what: String) -> Verdict {
+fn outage(seen: &Evidence, path: &Path, queue: Queue, what: String) -> Verdict {
     if seen.hops_changed {
         return (Cause::Handoff, format!("{what}; since then packets come over other hops"));
     }
-    if let Some((before, after)) = path_changed(path) {
+    if let Some((before, after)) = path_changed(path, queue) {
         let (before, after) = (show(before), show(after));
         let change = format!("the shortest round trip was {before} before and is {after} since");
         return (Cause::Handoff, format!("{what}; {change}"));
@@ -267,13 +300,15 @@ fn outage(seen: &Evidence, path: &Path, what: String) -> Verdict {
     (Cause::Outage, what)
 }
 
-/// The shortest round trips before and after, if they differ by a quarter and 4 ms. A longer one
-/// has to be longer than those just before, too: a queue that stood before stands again.
-fn path_changed(path: &Path) -> Option<(Duration, Duration)> {
+/// The shortest round trips before and after, if they differ by a quarter and 4 ms. Unless the queue
+/// was drained, a longer one has to be longer than those just before, too: a queue that stood before
+/// stands again.
+fn path_changed(path: &Path, queue: Queue) -> Option<(Duration, Duration)> {
     const LEAST: Duration = Duration::from_millis(4);
     let (before, after) = path.floor_before.zip(path.floor_after)?;
     let differs = |a: Duration, b: Duration| b > a + a / 4 && b > a + LEAST;
-    let longer = differs(before, after) && differs(path.recent_before?, after);
+    let stands = queue == Queue::Kept && !differs(path.recent_before?, after);
+    let longer = differs(before, after) && !stands;
     let shorter = differs(after, before);
     (longer || shorter).then_some((before, after))
 }
@@ -290,6 +325,12 @@ pub fn of_loss(queue: Option<Duration>, marked: bool, path: &Path, what: &'stati
     // Below this a queue is not told from jitter.
     let told_from = Duration::from_millis(2).max(floor / 10);
     let (shown, shown_full) = (show(queue), show(full));
+    // A queue that always stands as high is a window's, not one that overflows: an overflow makes
+    // the sender let it run down.
+    let never_runs_down = path.queue_usual.is_some_and(|usual| usual * 20 >= full * 19);
+    if full >= told_from && never_runs_down {
+        return (Cause::Radio, format!("{what} while {shown} of queue stood, as ever"));
+    }
     if full >= told_from && queue * 10 >= full * 7 {
         let what = format!("{what} while {shown} of queue stood, of {shown_full} at most");
         return (Cause::Congestion, what);

@@ -180,8 +180,8 @@ impl Connection {
             None => None,
         };
         let (there, back) = (&self.streams[main], &self.streams[1 - main]);
-        let to_sender = least([back.trips.floor, there.sender_floor, handshake(main)]);
-        let to_receiver = least([there.trips.floor, back.sender_floor, handshake(1 - main)]);
+        let to_sender = least([back.trips.floor, there.echo_trips.floor, handshake(main)]);
+        let to_receiver = least([there.trips.floor, back.echo_trips.floor, handshake(1 - main)]);
         (to_sender, to_receiver)
     }
 

@@ -60,7 +60,7 @@ pub fn saved(
     let (lower, upper) = match cause {
         _ if seen.answers_original => (Duration::ZERO, Duration::ZERO),
         Cause::Application | Cause::Receiver => (Duration::ZERO, Duration::ZERO),
-        Cause::Radio => (left_after(second.max(back)), left_after(back)),
+        Cause::Radio => (left_after(second), left_after(first)),
         Cause::Outage | Cause::Handoff | Cause::Congestion | Cause::Unknown => {
             (Duration::ZERO, left_after(back))
         }

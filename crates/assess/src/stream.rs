@@ -11,8 +11,9 @@ use crate::cause::{Evidence, Resumed};
 use crate::decode::Segment;
 use crate::delay::{RoundTrips, SenderClock};
 use crate::sent::{Sent, UnderWay};
-use crate::verdicts::{Losses, Verdicts};
+use crate::verdicts::{Losses, Verdicts, Way};
 use sansio::{Duration, Instant};
+use std::collections::VecDeque;
 use wire::ip::Ecn;
 use wire::tcp::{Flags, Seq};
 
@@ -52,8 +53,8 @@ pub struct Stream {
     pub trips: RoundTrips,
     /// How much longer than the fastest its packets were under way to here.
     pub excess: RoundTrips,
-    /// The shortest round trip from here to the sender, by what it echoes.
-    pub sender_floor: Option<Duration>,
+    /// Round trips from here to the sender, by what it echoes; longer where it had nothing to send.
+    pub echo_trips: RoundTrips,
     /// Stalls and losses with their causes.
     pub verdicts: Verdicts,
     /// Below it all is acknowledged, and above the other nothing was seen; `None` before anything
@@ -73,7 +74,11 @@ pub struct Stream {
     marked_at: Option<Instant>,
     hops: u8,
     identifications: Identifications,
-    echoes: Vec<(u32, Instant)>,
+    echoes: VecDeque<Echo>,
+    /// After the last byte that the sender may send, as far as it knew with its last packet.
+    known_edge: Option<Seq>,
+    /// What was sent before this may have arrived.
+    arrived_until: Instant,
     last_was_full: bool,
 }
 
@@ -93,6 +98,15 @@ struct Hole {
     since: Instant,
     value: Option<u32>,
     queue: Option<Duration>,
+}
+
+/// A timestamp of the receiver that the sender will echo.
+#[derive(Clone, Copy, Debug)]
+struct Echo {
+    value: u32,
+    at: Instant,
+    /// After the last byte that the receiver then took.
+    edge: Option<Seq>,
 }
 
 /// The receiver's offer.
@@ -115,6 +129,7 @@ struct Wait {
     dupacks: u32,
     newly_sacked: u32,
     attempts: Vec<Instant>,
+    sent: u32,
     missing_here: bool,
     hops: u8,
 }
@@ -127,6 +142,8 @@ struct Idle {
     window_bytes: Option<u32>,
     /// When a window smaller than a segment grew.
     opened_at: Option<Instant>,
+    /// Packets missing by the sender's IP identifications, if it counts by them.
+    missing: Option<u32>,
 }
 
 /// The sender's IP identifications, where it counts packets by them.
@@ -142,7 +159,7 @@ const ATTEMPTS_MAX: usize = 16;
 /// Holes kept; beyond, the oldest is forgotten.
 const HOLES_MAX: usize = 1024;
 /// ACKs remembered for the round trip to the sender.
-const ECHOES_MAX: usize = 64;
+const ECHOES_MAX: usize = 4096;
 /// A packet that fills a hole within this time was overtaken, if no timestamps tell.
 const REORDERING: Duration = Duration::from_millis(3);
 /// A round trip to assume before any is known, with which a stall takes 300 ms.
@@ -166,6 +183,9 @@ impl Stream {
     /// A packet of the sender, whatever it carries.
     pub fn on_sender(&mut self, segment: &Segment) {
         let missing = self.identifications.missing(segment, self.mss());
+        if let Some((idle, missing)) = self.idle.as_mut().zip(missing) {
+            idle.missing = Some(idle.missing.unwrap_or(0) + missing);
+        }
         if segment.tcp.flags.contains(Flags::SYN) {
             return self.open(segment.range().1);
         }
@@ -182,7 +202,7 @@ impl Stream {
         }
         let (start, end) = segment.range();
         if start != end {
-            self.on_data(segment, (start, end), Arrival { missing, excess });
+            self.on_data(segment, (start, end), excess);
         }
     }
 
@@ -240,7 +260,8 @@ impl Stream {
         if let Some(losses) = self.losses.take() {
             self.verdicts.on_losses(losses, now);
         }
-        self.verdicts.finish(&self.trips, &self.excess);
+        let paths = (&mut self.trips, &mut self.echo_trips);
+        self.verdicts.finish(paths, &self.excess);
     }
 
     fn open(&mut self, at: Seq) {
@@ -251,7 +272,7 @@ impl Stream {
         self.idle = None;
     }
 
-    fn on_data(&mut self, segment: &Segment, (start, end): (Seq, Seq), arrival: Arrival) {
+    fn on_data(&mut self, segment: &Segment, (start, end): (Seq, Seq), excess: Option<Duration>) {
         /// Another connection with the same ports, or bytes out of a broken capture.
         const FAR: u32 = 1 << 30;
         let at = segment.at;
@@ -259,6 +280,9 @@ impl Stream {
         self.counts.payload_bytes += u64::from(segment.payload_bytes);
         self.note_size(segment.payload_bytes);
         self.verdicts.on_data(at, self.trips.smoothed);
+        if let Some(wait) = &mut self.wait {
+            wait.sent += 1;
+        }
         let edges = self.edges.unwrap_or(Edges { una: start, nxt: start });
         let is_far = start.since(edges.nxt) > FAR && edges.nxt.since(start) > FAR;
         if self.edges.is_none() || is_far {
@@ -268,7 +292,7 @@ impl Stream {
         if end.at_or_before(una) {
             self.counts.again_seen += 1;
         } else if start.at_or_after(nxt) {
-            self.on_new_data(segment, (start, end), arrival);
+            self.on_new_data(segment, (start, end), excess);
         } else {
             self.on_old_data(segment, (start, end.min(nxt)));
             if end.after(nxt) {
@@ -283,7 +307,12 @@ impl Stream {
         }
     }
 
-    fn on_new_data(&mut self, segment: &Segment, (start, end): (Seq, Seq), arrival: Arrival) {
+    fn on_new_data(
+        &mut self,
+        segment: &Segment,
+        (start, end): (Seq, Seq),
+        excess: Option<Duration>,
+    ) {
         let Some(Edges { una, nxt }) = self.edges else { return };
         if start.after(nxt) {
             let hole = Hole {
@@ -291,7 +320,7 @@ impl Stream {
                 end: start,
                 since: segment.at,
                 value: segment.tcp.options.timestamps().map(|it| it.value),
-                queue: arrival.excess,
+                queue: excess,
             };
             if self.holes.len() == HOLES_MAX {
                 self.holes.remove(0);
@@ -302,9 +331,9 @@ impl Stream {
             && segment.payload_bytes > 0
             && segment.at.since(idle.since) >= self.threshold()
         {
-            self.silence(&idle, segment, arrival);
+            self.silence(&idle, segment, start.since(nxt), excess);
         }
-        let limit = self.window.bytes.map(|window| una + window);
+        let limit = self.known_edge.or(self.window.bytes.map(|window| una + window));
         let is_limited = limit.is_some_and(|limit| (end + self.mss()).after(limit));
         self.counts.window_limited += u64::from(is_limited);
         self.last_was_full = segment.payload_bytes >= self.mss();
@@ -338,6 +367,9 @@ impl Stream {
                 }
                 _ => at.since(hole.since) < REORDERING,
             };
+            if let Some(wait) = &mut self.wait {
+                wait.missing_here |= hole.start.at_or_before(una);
+            }
             self.fill(start, end);
             self.keep(segment, (start.max(hole.start), end.min(hole.end)));
             if soon {
@@ -351,8 +383,10 @@ impl Stream {
         self.counts.again_seen += 1;
         let mut repaired = [false; crate::sent::SCHEMES];
         let mut last_at = None;
+        let mut first_at = at;
         for sent in self.way.within(start, end) {
             last_at = Some(sent.last_at);
+            first_at = first_at.min(sent.first_at);
             sent.times = sent.times.saturating_add(1);
             sent.last_at = at;
             sent.again_value = sent.again_value.or(value);
@@ -371,6 +405,7 @@ impl Stream {
             let is_timer = last_at.is_some_and(|last| at.since(last) >= TIMER_LEAST);
             self.counts.timeouts += u64::from(is_timer);
         }
+        self.verdicts.on_lost(first_at);
         let beyond = self.trips.last.zip(self.trips.floor).map(|(last, floor)| last - floor);
         self.lost(segment, self.queue_at_dupack.or(beyond), false);
     }
@@ -434,6 +469,8 @@ impl Stream {
             return;
         }
         self.dupacks += 1;
+        let floor = self.trips.floor.unwrap_or(Duration::ZERO);
+        self.arrived_until = self.arrived_until.max(segment.at - floor);
         if let Some(wait) = &mut self.wait {
             wait.dupacks += 1;
         }
@@ -469,10 +506,11 @@ impl Stream {
                 wait.newly_sacked += marked;
             }
         }
+        self.arrived_until = self.arrived_until.max(newest.unwrap_or(Instant::ZERO));
         let sample = newest.map(|sent_at| segment.at.since(sent_at));
         if let Some(sample) = sample {
             self.trips.take(sample, true);
-            self.verdicts.on_sample(sample, newest?);
+            self.verdicts.on_sample(sample, newest?, Way::ToReceiver);
         }
         sample
     }
@@ -489,12 +527,21 @@ impl Stream {
         let mut newest: Option<Instant> = None;
         let mut is_clear = true;
         let mut bytes = 0;
+        let mut unneeded = 0;
+        let echo = segment.tcp.options.timestamps().map(|it| it.echo);
         self.way.acknowledge(ack, |sent| {
             covered += 1;
             bytes += sent.end.since(sent.start);
             is_clear &= sent.times == 1 && !sent.sacked;
-            newest = newest.max(Some(sent.first_at));
+            if sent.times == 1 || is_earlier(echo, sent.again_value) {
+                newest = newest.max(Some(sent.first_at));
+                unneeded += u64::from(sent.times > 1);
+            }
         });
+        if let Some(losses) = &mut self.losses {
+            losses.packets = losses.packets.saturating_sub(unneeded);
+        }
+        self.arrived_until = self.arrived_until.max(newest.unwrap_or(Instant::ZERO));
         if let Some(sent_at) = newest.filter(|_| is_clear) {
             // Such an ACK waited for no second segment (RFC 1122, 4.2.3.2).
             const SOON: Duration = Duration::from_millis(10);
@@ -502,7 +549,7 @@ impl Stream {
             let is_prompt = covered >= 2 || bytes > self.mss() || next.unwrap_or(false);
             let sample = at.since(sent_at);
             self.trips.take(sample, is_prompt);
-            self.verdicts.on_sample(sample, sent_at);
+            self.verdicts.on_sample(sample, sent_at, Way::ToReceiver);
         }
         self.dupacks = 0;
         self.queue_at_dupack = None;
@@ -518,9 +565,10 @@ impl Stream {
         let all = self.edges.is_none_or(|edges| edges.una == edges.nxt);
         self.window.take(segment.tcp.window);
         let window_bytes = self.window.bytes;
-        self.idle = all.then_some(Idle { since: at, window_bytes, opened_at: None });
+        self.idle = all.then_some(Idle { since: at, window_bytes, opened_at: None, missing: None });
         self.wait = if all { None } else { Some(self.begin_wait(at)) };
-        self.verdicts.resolve(at, &mut self.trips, &self.excess);
+        let paths = (&mut self.trips, &mut self.echo_trips);
+        self.verdicts.resolve(at, paths, &self.excess);
     }
 
     fn begin_wait(&self, at: Instant) -> Wait {
@@ -533,9 +581,10 @@ impl Stream {
         }
     }
 
-    /// What is a stall of this connection now.
+    /// What is a stall of this connection now: the sender answers after the whole round trip.
     fn threshold(&self) -> Duration {
-        let round_trip = self.trips.smoothed.or(self.trips.floor).unwrap_or(ROUND_TRIP_ASSUMED);
+        let there = self.trips.smoothed.or(self.trips.floor).unwrap_or(ROUND_TRIP_ASSUMED);
+        let round_trip = there + self.echo_trips.floor.unwrap_or(Duration::ZERO);
         round_trip + round_trip / 2 + STALL_LEAST
     }
 
@@ -552,9 +601,9 @@ impl Stream {
         let echo = ended_by.and_then(|it| it.tcp.options.timestamps()).map(|it| it.echo);
         let again = lowest.and_then(|sent| sent.again_value);
         let first = lowest.and_then(|sent| sent.first_value);
-        let answers_original = again != first
-            && echo.zip(again).is_some_and(|(echo, again)| Seq(echo).before(Seq(again)));
-        let bytes: u64 = self.way.iter().map(|it| u64::from(it.end.since(it.start))).sum();
+        let answers_original = again != first && is_earlier(echo, again);
+        let late = self.way.iter().filter(|it| !it.sacked && it.first_at > self.arrived_until);
+        let bytes: u64 = late.map(|it| u64::from(it.end.since(it.start))).sum();
         let una = self.edges.map(|edges| edges.una);
         let evidence = Evidence {
             from: wait.since,
@@ -566,17 +615,20 @@ impl Stream {
             receiver_silence: wait.receiver_silence.max(until.since(wait.receiver_at)),
             dupacks: wait.dupacks,
             newly_sacked: wait.newly_sacked,
+            sent: wait.sent,
+            sent_again: lowest.is_some_and(|sent| sent.times > 1) && !answers_original,
             attempts: wait.attempts,
             answers_original,
             unfinished: ended_by.is_none(),
             missing_here: wait.missing_here || self.holes.iter().any(|it| Some(it.start) == una),
             resumed: None,
+            lost_after: 0,
             queue_at_loss: self.losses.as_ref().and_then(|losses| losses.queue),
             marked: self.was_marked(wait.since),
             hops_changed: ended_by.is_some_and(|it| self.hops_differ(wait.hops, it)),
         };
         let copies = lowest.map(|sent| sent.copies).unwrap_or_default();
-        self.verdicts.on_stall(evidence, copies, &self.trips);
+        self.verdicts.on_stall(evidence, copies, (&self.trips, &self.echo_trips));
     }
 
     fn hops_differ(&self, before: u8, now: &Segment) -> bool {
@@ -584,7 +636,14 @@ impl Stream {
     }
 
     /// Nothing was outstanding, and the sender goes on.
-    fn silence(&mut self, idle: &Idle, segment: &Segment, arrival: Arrival) {
+    fn silence(
+        &mut self,
+        idle: &Idle,
+        segment: &Segment,
+        hole_bytes: u32,
+        excess: Option<Duration>,
+    ) {
+        let hole = hole_bytes.div_ceil(self.mss().max(1));
         let since = idle.since;
         // A window that was closed for less than half of the time is not why.
         let opened_at = idle.opened_at.unwrap_or(segment.at);
@@ -595,8 +654,8 @@ impl Stream {
             window_bytes: idle.window_bytes.filter(|_| was_closed),
             mss: self.mss(),
             resumed: Some(Resumed {
-                missing: arrival.missing,
-                excess: arrival.excess,
+                missing: idle.missing.max((hole > 0).then_some(hole)),
+                excess,
                 lonely: segment.payload_bytes == self.mss(),
                 was_bulk: self.last_was_full,
             }),
@@ -604,7 +663,7 @@ impl Stream {
             marked: self.was_marked(since),
             ..Evidence::default()
         };
-        self.verdicts.on_stall(evidence, Default::default(), &self.trips);
+        self.verdicts.on_stall(evidence, Default::default(), (&self.trips, &self.echo_trips));
     }
 
     fn note_size(&mut self, payload_bytes: u32) {
@@ -617,29 +676,38 @@ impl Stream {
 
     fn remember_echo(&mut self, segment: &Segment) {
         let Some(value) = segment.tcp.options.timestamps().map(|it| it.value) else { return };
-        if self.echoes.last().is_some_and(|(last, _)| *last == value) {
+        let mut window = self.window;
+        window.take(segment.tcp.window);
+        let edge = window.bytes.map(|bytes| segment.tcp.ack + bytes);
+        if let Some(last) = self.echoes.back_mut().filter(|last| last.value == value) {
+            last.edge = edge;
             return;
         }
         if self.echoes.len() == ECHOES_MAX {
-            self.echoes.remove(0);
+            self.echoes.pop_front();
         }
-        self.echoes.push((value, segment.at));
+        self.echoes.push_back(Echo { value, at: segment.at, edge });
     }
 
     /// The sender echoes a timestamp of the receiver that passed here before.
     fn on_echo(&mut self, echo: u32, at: Instant) {
-        let Some(index) = self.echoes.iter().position(|(value, _)| *value == echo) else { return };
-        let sample = at.since(self.echoes[index].1);
-        self.sender_floor = Some(self.sender_floor.map_or(sample, |floor| floor.min(sample)));
+        let index = self.echoes.partition_point(|it| Seq(it.value).before(Seq(echo)));
+        let Some(&Echo { value, at: passed_at, edge }) = self.echoes.get(index) else { return };
+        if value != echo {
+            return;
+        }
+        self.known_edge = edge;
+        let sample = at.since(passed_at);
+        self.echo_trips.take(sample, true);
+        self.verdicts.on_sample(sample, passed_at, Way::ToSender);
         self.echoes.drain(..=index);
     }
 }
 
-/// What a packet's way to here tells.
-#[derive(Clone, Copy, Debug)]
-struct Arrival {
-    missing: Option<u32>,
-    excess: Option<Duration>,
+/// An ACK answers the first transmission if it echoes an earlier timestamp than the second's
+/// (RFC 3522).
+fn is_earlier(echo: Option<u32>, again: Option<u32>) -> bool {
+    echo.zip(again).is_some_and(|(echo, again)| Seq(echo).before(Seq(again)))
 }
 
 impl Window {

@@ -29,6 +29,18 @@ pub struct Losses {
     pub before: bool,
 }
 
+/// Which way a round trip from the place of the capture goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the sender and back.
+    ToSender,
+    /// To the receiver and back.
+    ToReceiver,
+}
+
+/// Round trips to the receiver, and to the sender.
+pub type Paths<'a> = (&'a mut RoundTrips, &'a mut RoundTrips);
+
 /// A stall with its cause.
 #[derive(Clone, Debug)]
 pub struct Stall {
@@ -105,7 +117,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Verdicts {
     /// A stall ended.
-    pub fn on_stall(&mut self, evidence: Evidence, copies: Copies, trips: &RoundTrips) {
+    pub fn on_stall(
+        &mut self,
+        evidence: Evidence,
+        copies: Copies,
+        (to_receiver, to_sender): (&RoundTrips, &RoundTrips),
+    ) {
+        let trips = match trouble_on(&evidence) {
+            Way::ToReceiver => to_receiver,
+            Way::ToSender => to_sender,
+        };
         let path = Path {
             floor_before: trips.floor,
             recent_before: trips.recent_floor(),
@@ -133,11 +154,21 @@ impl Verdicts {
         }
     }
 
-    /// A round trip of a packet that was sent at `sent_at`.
-    pub fn on_sample(&mut self, sample: Duration, sent_at: Instant) {
+    /// A segment is sent again that was first sent at `first_at`.
+    pub fn on_lost(&mut self, first_at: Instant) {
+        if let Some(Waiting::Stall { evidence, .. }) = self.waiting.back_mut()
+            && first_at < evidence.until
+        {
+            evidence.lost_after += 1;
+        }
+    }
+
+    /// A round trip of a packet that passed here at `sent_at`.
+    pub fn on_sample(&mut self, sample: Duration, sent_at: Instant, way: Way) {
         for waiting in &mut self.waiting {
             if let Waiting::Stall { evidence, after, .. } = waiting
                 && sent_at >= evidence.until
+                && way == trouble_on(evidence)
             {
                 after.samples += 1;
                 after.floor = Some(after.floor.map_or(sample, |floor| floor.min(sample)));
@@ -146,7 +177,7 @@ impl Verdicts {
     }
 
     /// Says what can be said by now.
-    pub fn resolve(&mut self, now: Instant, trips: &mut RoundTrips, excess: &RoundTrips) {
+    pub fn resolve(&mut self, now: Instant, paths: Paths<'_>, excess: &RoundTrips) {
         while let Some(first) = self.waiting.front() {
             let ready = match first {
                 Waiting::Stall { evidence, after, .. } => {
@@ -157,38 +188,39 @@ impl Verdicts {
             if !ready && self.waiting.len() <= WAITING_MAX {
                 return;
             }
-            if let Some(floor) = self.resolve_first(trips, excess) {
-                trips.begin_path(floor);
-            }
+            self.resolve_first((&mut *paths.0, &mut *paths.1), excess);
         }
     }
 
     /// Says the rest.
-    pub fn finish(&mut self, trips: &RoundTrips, excess: &RoundTrips) {
-        let mut trips = trips.clone();
+    pub fn finish(&mut self, paths: Paths<'_>, excess: &RoundTrips) {
         while !self.waiting.is_empty() {
-            if let Some(floor) = self.resolve_first(&trips, excess) {
-                trips.begin_path(floor);
-            }
+            self.resolve_first((&mut *paths.0, &mut *paths.1), excess);
         }
     }
 
-    /// The verdict on what waits longest; the floor of the new path if it says handoff.
-    fn resolve_first(&mut self, trips: &RoundTrips, excess: &RoundTrips) -> Option<Duration> {
-        match self.waiting.pop_front()? {
-            Waiting::Losses(losses, _) => {
-                self.judge_losses(&losses, trips, excess);
-                None
-            }
-            Waiting::Stall { evidence, copies, mut path, after } => {
+    /// The verdict on what waits longest; what is known of a path ends with a handoff.
+    fn resolve_first(&mut self, (to_receiver, to_sender): Paths<'_>, excess: &RoundTrips) {
+        match self.waiting.pop_front() {
+            None => {}
+            Some(Waiting::Losses(losses, _)) => self.judge_losses(&losses, to_receiver, excess),
+            Some(Waiting::Stall { evidence, copies, mut path, after }) => {
                 path.floor_after = after.floor.filter(|_| after.samples >= SAMPLES_LEAST);
-                let behind = evidence.missing_here || evidence.resumed.is_some();
-                path.queue_full =
-                    queue_full(if behind { excess } else { trips }, path.floor_before);
+                let (trips, queues) = match trouble_on(&evidence) {
+                    Way::ToReceiver => (to_receiver, None),
+                    Way::ToSender => (to_sender, Some(excess)),
+                };
+                let (of, floor) = match queues {
+                    Some(excess) => (excess, None),
+                    None => (&*trips, path.floor_before),
+                };
+                path.queue_full = queue(of, floor, FULL);
+                path.queue_usual = queue(of, floor, USUAL);
                 let (cause, words) = cause::of_stall(&evidence, &path);
-                let floor = (cause == Cause::Handoff).then_some(path.floor_after).flatten();
                 self.count_stall(&evidence, cause, words, (&copies, &path));
-                floor
+                if let Some(floor) = path.floor_after.filter(|_| cause == Cause::Handoff) {
+                    trips.begin_path(floor);
+                }
             }
         }
     }
@@ -238,22 +270,37 @@ impl Verdicts {
             Some((_, _, cause)) => cause,
             None => {
                 let trips = if losses.before { excess } else { trips };
-                let queue_full = queue_full(trips, trips.floor);
-                let path = Path { floor_before: trips.floor, queue_full, ..Path::default() };
+                let path = Path {
+                    floor_before: trips.floor,
+                    queue_full: queue(trips, None, FULL),
+                    queue_usual: queue(trips, None, USUAL),
+                    ..Path::default()
+                };
                 cause::of_loss(losses.queue, losses.marked, &path, "packets were lost").0
             }
         };
         let of = &mut self.by_cause[cause.index()];
         of.packets += losses.packets;
-        of.flights += 1;
+        of.flights += u64::from(losses.packets > 0);
     }
 }
 
-/// How long the queue gets: the 95th percentile, which the few round trips across an outage do not
-/// move. A dozen samples tell little, but more than none.
-fn queue_full(trips: &RoundTrips, floor: Option<Duration>) -> Option<Duration> {
+/// On which side of the capture the trouble was: packets that never came here were lost before.
+fn trouble_on(evidence: &Evidence) -> Way {
+    match evidence.missing_here || evidence.resumed.is_some() {
+        true => Way::ToSender,
+        false => Way::ToReceiver,
+    }
+}
+
+/// How long the queue gets: the few round trips across an outage do not move that percentile.
+const FULL: f64 = 0.95;
+/// How long it is for half of the time.
+const USUAL: f64 = 0.5;
+
+/// The queueing delay of a percentile. A dozen samples tell little, but more than none.
+fn queue(trips: &RoundTrips, floor: Option<Duration>, share: f64) -> Option<Duration> {
     const SAMPLES_LEAST: u64 = 8;
-    const SHARE: f64 = 0.95;
-    let longest = trips.quantile(SHARE).filter(|_| trips.count() >= SAMPLES_LEAST)?;
-    Some(longest.saturating_sub(floor.or(trips.floor)?))
+    let trip = trips.quantile(share).filter(|_| trips.count() >= SAMPLES_LEAST)?;
+    Some(trip.saturating_sub(floor.or(trips.floor)?))
 }
