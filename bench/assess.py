@@ -1,23 +1,29 @@
 #!/usr/bin/env python3
 """Truth against verdict: `lasthop assess` on captures whose trouble is known, for it was made.
 
-    bench/assess.py LASTHOP [--set frozen|drawn] [--lab]
+    bench/assess.py LASTHOP --set frozen|lab
+    bench/assess.py LASTHOP --set drawn --draw N
 
-Each scenario is one run of the simulator (or, with --lab, of real kernels behind our radio) with
-one trouble and nothing else; its packets are captured at the fixed host, at the base station and at
-the mobile host. The verdict is the cause that `assess` gives the connection in `trouble`. The rules
-of crates/assess/src/cause.rs were made with the set `frozen` at hand and not touched afterwards;
-the set `drawn` was drawn from the seed below after that.
+Each scenario is one run with one trouble and nothing else: of the simulator, whose packets are
+captured at the fixed host, at the base station and at the mobile host, or, in the set `lab`, of real
+kernels behind our radio, captured by tcpdump at the base station (root, iproute2, tcpdump). The verdict is the cause that `assess` gives the connection in
+`trouble`. The rules of crates/assess/src/cause.rs were made with the set `frozen` at hand. A draw is
+36 scenarios by chance, made after the rules were fixed; once the rules change because of a draw, only
+the next one counts.
 """
 
 import collections
 import json
+import os
 import pathlib
 import random
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 
+PORT = 5201
 PLACES = ("fixed-host", "base-station", "mobile-host")
 CAUSES = ("radio", "outage", "handoff", "congestion", "application", "receiver", "unknown", "none")
 # Steps of 10 ms, in recorded channels.
@@ -51,9 +57,9 @@ def frozen():
             **base, "size": "10MB", "handoff": (gap, before, after)}
 
 
-def drawn():
-    """Drawn after the rules were frozen: rates, round trips, senders and troubles by chance."""
-    chance = random.Random(20261122)
+def drawn(draw):
+    """Drawn after the rules were fixed: rates, round trips, senders and troubles by chance."""
+    chance = random.Random(20261121 + draw)
     for trouble in ("radio", "outage", "congestion", "application", "receiver", "handoff") * 6:
         rate = chance.choice((3, 5, 8, 15, 30))
         rtt = chance.choice((25, 40, 80, 150))
@@ -143,6 +149,83 @@ def verdict(lasthop, capture):
     return most["trouble"] or "none", evidence
 
 
+def real():
+    """Real kernels: the trouble, the link, and what the two programs do (see `serve`, `read`)."""
+    base = ["--rate", "10Mbit/s", "--delay", "5ms", "--rtt", "50ms", "--queue", "2000p"]
+    for loss in ("1%", "3%"):
+        for tcp in ("cubic", "reno"):
+            yield "radio", f"loss {loss}, {tcp}", [*base, "--loss", loss, "--tcp", tcp], "bulk"
+    for length in ("800ms", "2s"):
+        for hold in ("", ",hold"):
+            outage = ["--outage", f"every=4s,length={length}{hold}"]
+            yield "outage", f"outage {length}{hold}", [*base, *outage, "--tcp", "cubic"], "bulk"
+    for queue in ("15p", "60p"):
+        for tcp in ("cubic", "reno"):
+            link = [*base[:-1], queue, "--tcp", tcp]
+            yield "congestion", f"queue {queue}, {tcp}", link, "bulk"
+    for kind in ("pause", "think"):
+        yield "application", f"sender: {kind}", [*base, "--tcp", "cubic"], kind
+    for kind in ("stops", "slow"):
+        yield "receiver", f"reader: {kind}", [*base, "--tcp", "cubic"], kind
+
+
+def in_lab(lasthop, link, kind, folder):
+    """A capture of real kernels, taken at the base station."""
+    capture = folder / "base-station.pcap"
+    command = [lasthop, "lab", "--schemes", "plain", "--quiet", *link, "--", sys.executable,
+               str(pathlib.Path(__file__).resolve()), "--read", kind, str(capture)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return {"base-station": capture}
+
+
+def read(kind, capture):
+    """At the mobile host: reads what `serve` sends at the fixed host, as fast as `kind` says."""
+    inside = ["ip", "netns", "exec"]
+    tcpdump = subprocess.Popen([*inside, os.environ["LH_NS_BASE"], "tcpdump", "-i", "any", "-U",
+                                "-s", "128", "-w", capture, "tcp"])
+    server = subprocess.Popen([*inside, os.environ["LH_NS_FIXED"], sys.executable, __file__,
+                               "--serve", kind])
+    try:
+        time.sleep(1.5)
+        client = socket.socket()
+        if kind in ("stops", "slow"):
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+        client.connect((os.environ["LH_FIXED_HOST"], PORT))
+        total, paused = 0, 0
+        while piece := client.recv(16 << 10):
+            total += len(piece)
+            if kind == "stops" and total // 700_000 > paused:
+                paused = total // 700_000
+                time.sleep(1.5)
+            if kind == "slow":
+                time.sleep(0.4)
+        time.sleep(0.5)
+    finally:
+        for process in (tcpdump, server):
+            process.terminate()
+            process.wait()
+
+
+def serve(kind):
+    """At the fixed host: sends."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("", PORT))
+    listener.listen()
+    peer, _ = listener.accept()
+    if kind == "pause":
+        for _ in range(6):
+            peer.sendall(bytes(300_000))
+            time.sleep(1.5)
+    elif kind == "think":
+        for _ in range(12):
+            peer.sendall(bytes(9_000))
+            time.sleep(0.8)
+    else:
+        peer.sendall(bytes({"bulk": 8_000_000, "stops": 4_000_000, "slow": 300_000}[kind]))
+    peer.close()
+
+
 def table(tables):
     """Truth down, verdict across, for each place."""
     for place in PLACES:
@@ -157,20 +240,29 @@ def table(tables):
 
 
 def main():
+    if sys.argv[1] == "--read":
+        return read(*sys.argv[2:])
+    if sys.argv[1] == "--serve":
+        return serve(sys.argv[2])
     lasthop = sys.argv[1]
     name = sys.argv[sys.argv.index("--set") + 1] if "--set" in sys.argv else "frozen"
-    scenarios = {"frozen": frozen, "drawn": drawn}[name]
+    draw = int(sys.argv[sys.argv.index("--draw") + 1]) if "--draw" in sys.argv else 1
+    scenarios = {"frozen": frozen, "drawn": lambda: drawn(draw), "lab": real}[name]
     tables = {place: collections.defaultdict(collections.Counter) for place in PLACES}
-    for seed, (truth, words, setting) in enumerate(scenarios(), start=1):
+    for seed, (truth, words, *setting) in enumerate(scenarios(), start=1):
         with tempfile.TemporaryDirectory() as folder:
-            captures = simulated(lasthop, setting, seed, pathlib.Path(folder))
+            folder = pathlib.Path(folder)
+            if name == "lab":
+                captures = in_lab(lasthop, *setting, folder)
+            else:
+                captures = simulated(lasthop, *setting, seed, folder)
             found = {place: verdict(lasthop, capture) for place, capture in captures.items()}
         for place, (cause, _) in found.items():
             tables[place][truth][cause] += 1
         wrong = [f"{place}: {cause} ({why})" for place, (cause, why) in found.items()
                  if cause != truth]
         print(f"{truth:<12} {words:<46} " + ("; ".join(wrong) or "right everywhere"), flush=True)
-    table(tables)
+    table({place: found for place, found in tables.items() if found})
 
 
 if __name__ == "__main__":

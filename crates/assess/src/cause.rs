@@ -220,6 +220,9 @@ const SEGMENTS_OF_OUTAGE: u32 = 4;
 /// This many failed attempts in a row are no accident, either.
 const ATTEMPTS_OF_OUTAGE: usize = 2;
 
+/// Of this many, not all ACKs are lost by chance.
+const SEGMENTS_HELD: u32 = 8;
+
 fn kind(seen: &Evidence) -> Kind {
     if let Some(window) = seen.window_bytes.filter(|window| *window < seen.mss.max(1)) {
         return Kind::WindowClosed(window);
@@ -244,7 +247,8 @@ fn kind(seen: &Evidence) -> Kind {
             Kind::NothingArrived { failed }
         }
         () if !nothing_lost => Kind::Lost,
-        () if many || seen.until.since(seen.from) >= LATE_ACK => Kind::Held,
+        () if seen.outstanding >= SEGMENTS_HELD => Kind::Held,
+        () if seen.until.since(seen.from) >= LATE_ACK => Kind::Held,
         () if seen.sent > 0 => Kind::AckLost,
         () => Kind::Unclear("the ACK of a few segments came late, and nothing was sent again"),
     }

@@ -205,8 +205,8 @@ impl Connection {
         })
     }
 
-    /// What troubled it most: the cause of most stalled time; without stalls that of most lost
-    /// packets; without losses the receiver, if its window was all used and no queue stood.
+    /// What troubled it most: the cause of most stalled time; without stalls that of most flights
+    /// with losses; without losses the receiver, if its window was all used and no queue stood.
     pub fn trouble(&self) -> Option<Cause> {
         let stream = &self.streams[self.main()];
         let by_cause = &stream.verdicts.by_cause;
@@ -215,7 +215,7 @@ impl Connection {
             all.filter(|(amount, _)| *amount > 0).max_by_key(|(amount, _)| *amount)
         };
         let stalled = worst(|it| it.stalled.as_nanos());
-        let lost = worst(|it| it.packets);
+        let lost = worst(|it| it.flights);
         stalled.or(lost).map(|(_, cause)| cause).or_else(|| self.is_window_limited())
     }
 
@@ -224,7 +224,8 @@ impl Connection {
         let counts = &stream.counts;
         let (long, floor) = stream.trips.quantile(0.5).zip(stream.trips.floor)?;
         let no_queue = long < floor + floor / 2 + Duration::from_millis(2);
-        let limited = counts.window_limited * 2 > counts.data_packets;
+        // An ACK of two segments lets two go, of which the second uses up the window.
+        let limited = counts.window_limited * 3 > counts.data_packets;
         (limited && no_queue).then_some(Cause::Receiver)
     }
 
@@ -252,7 +253,11 @@ impl Connection {
             && direction != syn_ack.direction
             && !syn_ack.again
         {
-            handshake.to_initiator = Some(segment.at.since(syn_ack.at));
+            let near = segment.at.since(syn_ack.at);
+            handshake.to_initiator = Some(near);
+            // What one direction's sender is, is the other one's receiver.
+            self.streams[direction].to_sender = Some(near);
+            self.streams[1 - direction].to_sender = handshake.to_responder;
         }
     }
 }

@@ -49,7 +49,8 @@ pub fn saved(
 ) -> Saved {
     let Some(first) = first.filter(|first| *first < seen.until) else { return Saved::default() };
     let round_trip = path.floor_before.unwrap_or(Duration::ZERO);
-    let left_after = |copy: Instant| seen.until.since(copy + round_trip);
+    // A copy may be older than the stall: then everybody waited for something else before.
+    let left_after = |copy: Instant| seen.until.since(copy.max(seen.from) + round_trip);
     let failed = match seen.attempts.split_last() {
         // The last attempt is the one that was answered.
         Some((_, failed)) if !seen.unfinished => failed.last().copied(),

@@ -379,7 +379,7 @@ fn connection(of: &Connection, began: Instant, options: Options) -> ConnectionSu
             reordered: counts.reordered,
         },
         trouble: of.trouble(),
-        stalled_s: causes.iter().map(|it| it.stalled_s).sum(),
+        stalled_s: causes.iter().fold(0.0, |sum, it| sum + it.stalled_s),
         causes,
         stalls: stalls.collect(),
     }

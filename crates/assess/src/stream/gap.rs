@@ -54,7 +54,9 @@ impl Stream {
     /// What is a stall of this connection now: the sender answers after the whole round trip.
     pub(super) fn threshold(&self) -> Duration {
         let there = self.trips.smoothed.or(self.trips.floor).unwrap_or(ROUND_TRIP_ASSUMED);
-        let round_trip = there + self.echo_trips.floor.unwrap_or(Duration::ZERO);
+        // What a sender echoes after a pause of its own is no round trip.
+        let back = self.to_sender.into_iter().chain(self.echo_trips.floor).min();
+        let round_trip = there + back.unwrap_or(Duration::ZERO);
         round_trip + round_trip / 2 + STALL_LEAST
     }
 

@@ -65,6 +65,8 @@ pub struct Stream {
     pub excess: RoundTrips,
     /// Round trips from here to the sender, by what it echoes; longer where it had nothing to send.
     pub echo_trips: RoundTrips,
+    /// Round trip from here to the sender in the handshake.
+    pub to_sender: Option<Duration>,
     /// Stalls and losses with their causes.
     pub verdicts: Verdicts,
     /// Below it all is acknowledged, and above the other nothing was seen; `None` before anything
