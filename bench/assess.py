@@ -228,7 +228,7 @@ def serve(kind):
 
 def table(tables):
     """Truth down, verdict across, for each place."""
-    for place in PLACES:
+    for place in tables:
         print(f"\n{place}:\n\n{'truth':<12}" + "".join(f"{it:>12}" for it in CAUSES))
         for truth in CAUSES[:6]:
             row = tables[place][truth]
