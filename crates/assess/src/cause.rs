@@ -3,8 +3,8 @@
 //! A *stall* is a gap in what the receiver acknowledges: longer than one and a half smoothed round
 //! trips and 100 ms more. The rules, in this order; the first one that holds gives the cause:
 //!
-//! 1. **Receiver**: nothing more could be sent, for the window that the receiver offered was smaller
-//!    than a segment.
+//! 1. **Receiver**: nothing more could be sent, for the window that the receiver offered was
+//!    smaller than a segment.
 //! 2. **Application**: all that had been sent was acknowledged, the window was open, and the sender
 //!    was silent. Behind the loss, where lost packets are never seen, the same silence is an outage
 //!    if the sender's IP identifications show packets that never came, or its first packet was
@@ -18,7 +18,7 @@
 //!    connection (70 % of the difference between the 95th percentile and the floor of the round
 //!    trips, and that difference is worth the name), or a router marked congestion. A queue whose
 //!    median is within 5 % of that is one that a window fills, and no sign of congestion.
-//! 6. **Radio**: packets were lost, or the ACK of the last few, and the queue was shorter than that.
+//! 6. **Radio**: packets were lost, or the ACK of the last few, and the queue was shorter.
 //! 7. **Unknown**, with the reason why no rule decides.
 //!
 //! What these rules cannot tell: a router that drops at random before its queue is full, or a
@@ -304,9 +304,9 @@ fn outage(seen: &Evidence, path: &Path, queue: Queue, what: String) -> Verdict {
     (Cause::Outage, what)
 }
 
-/// The shortest round trips before and after, if they differ by a quarter and 4 ms. Unless the queue
-/// was drained, a longer one has to be longer than those just before, too: a queue that stood before
-/// stands again.
+/// The shortest round trips before and after, if they differ by a quarter and 4 ms. Unless the
+/// queue was drained, a longer one has to be longer than those just before, too: a queue that stood
+/// before stands again.
 fn path_changed(path: &Path, queue: Queue) -> Option<(Duration, Duration)> {
     const LEAST: Duration = Duration::from_millis(4);
     let (before, after) = path.floor_before.zip(path.floor_after)?;

@@ -6,12 +6,15 @@
 //! What that would have changed afterwards (a window not cut in half, a timeout not backed off) is
 //! in no bound.
 //!
-//! | cause | upper bound | lower bound |
+//! | cause | at most | at least |
 //! |---|---|---|
 //! | radio | the agent's first copy arrives | only its second one does |
-//! | outage with losses, handoff | the path was back right after the last attempt that failed | it came back with the attempt that did not |
+//! | outage, handoff | the path was back after the last attempt that failed | nothing |
 //! | congestion, unknown | as for radio | nothing: the queue may drop the copy, too |
 //! | nothing lost, application, receiver | nothing | nothing |
+//!
+//! After an outage with losses nobody saw when the path came back: at the latest with the attempt
+//! that was answered.
 
 use crate::cause::{Cause, Evidence, Path};
 use crate::sent::SCHEMES;
