@@ -3,8 +3,8 @@
 use assess::decode::Class;
 use assess::{Options, assess};
 
-/// The invariants: no panic; traffic adds up to the packets and bytes of the capture, shares to one;
-/// nothing saved is longer than what was stalled, and no bound crosses the other.
+/// The invariants: no panic; traffic adds up to the packets and bytes of the capture, shares to
+/// one; nothing saved is longer than what was stalled, and no bound crosses the other.
 pub fn capture_assess(bytes: &[u8]) {
     let Ok(of) = assess(bytes, Options::default(), |_| true) else { return };
     let packets: u64 = of.traffic.iter().map(|it| it.packets).sum();

@@ -1,5 +1,5 @@
-//! What hosts tell beside sequence numbers: the receiver's window, timestamps that come back, and IP
-//! identifications that count a sender's packets.
+//! What hosts tell beside sequence numbers: the receiver's window, timestamps that come back, and
+//! IP identifications that count a sender's packets.
 
 use super::Stream;
 use crate::decode::Segment;
