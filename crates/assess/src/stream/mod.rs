@@ -7,8 +7,8 @@
 //!   never seen here, a hole: lost before     seen here and sent again: lost behind (or too early)
 //! ```
 //!
-//! Map: [`data`] (what the sender sends), [`ack`] (what the receiver acknowledges), [`gap`] (waits
-//! and silences), [`hosts`] (window, timestamps, identifications).
+//! Map: `data` (what the sender sends), `ack` (what the receiver acknowledges), `gap` (waits
+//! and silences), `hosts` (window, timestamps, identifications).
 
 mod ack;
 mod data;
