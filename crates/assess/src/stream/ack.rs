@@ -84,7 +84,9 @@ impl Stream {
         if waited.is_some_and(|waited| waited >= self.threshold()) {
             self.stall(at, Some(segment));
         }
-        self.counts.acked_bytes += u64::from(ack.since(una));
+        // A FIN takes a sequence number, and is no payload.
+        let fin = u32::from(self.fin.is_some_and(|fin| fin.after(una) && fin.at_or_before(ack)));
+        self.counts.acked_bytes += u64::from(ack.since(una) - fin);
         self.fill(una, ack);
         let mut covered = 0;
         let mut newest: Option<Instant> = None;

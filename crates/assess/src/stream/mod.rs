@@ -92,6 +92,8 @@ pub struct Stream {
     /// What was sent before this may have arrived.
     arrived_until: Instant,
     last_was_full: bool,
+    /// After the sequence number of the FIN.
+    fin: Option<Seq>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +136,9 @@ impl Stream {
             self.marked_at = Some(segment.at);
         }
         let (start, end) = segment.range();
+        if segment.tcp.flags.contains(Flags::FIN) {
+            self.fin = Some(end);
+        }
         if start != end {
             self.on_data(segment, (start, end), excess);
         }
