@@ -63,6 +63,8 @@ pub(crate) enum Command {
     /// Measure the program itself
     #[command(subcommand)]
     Bench(Bench),
+    /// What a capture tells: stalls and their causes, what can be helped, what a scheme would save
+    Assess(AssessArgs),
     /// Hold the TCP model against traces made by others
     #[command(subcommand)]
     Oracle(Oracle),
@@ -280,6 +282,9 @@ pub(crate) struct OutputArgs {
     /// Where report.html, summary.json and one folder per run go
     #[arg(long, value_name = "DIR", default_value = "lasthop-out")]
     pub(crate) out: PathBuf,
+    /// Write each machine's packets of each run as pcapng (fixed-host, base-station, mobile-host)
+    #[arg(long)]
+    pub(crate) pcap: bool,
 }
 
 impl OutputArgs {
@@ -327,6 +332,25 @@ pub(crate) struct BenchSim {
     /// One JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AssessArgs {
+    /// The capture: pcap or pcapng, also gzipped; - for standard input
+    pub(crate) file: PathBuf,
+    /// Where it was taken: sender (the host that sends most), middle, receiver; inferred if not
+    /// given
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) at: Option<String>,
+    /// Connections shown in the table
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+    /// One JSON document on stdout instead of the tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also write assessment.json there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

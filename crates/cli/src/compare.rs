@@ -12,7 +12,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A table of every scheme on this link, a report, and a sentence of advice.
 pub(crate) fn compare(args: &CompareArgs, quiet: bool) -> Result<(), Error> {
-    let (scenario, comparison) = measure(&args.link, &args.output, rundir::Trace::None, quiet)?;
+    let (scenario, comparison) = measure(&args.link, &args.output, false, quiet)?;
     let advice = study::advice(&comparison.rows);
     let document =
         Document { version: VERSION, scenario: &scenario, rows: &comparison.rows, advice: &advice };
@@ -28,8 +28,7 @@ pub(crate) fn compare(args: &CompareArgs, quiet: bool) -> Result<(), Error> {
 
 /// Every case with every seed; a folder per run, with its records if asked.
 pub(crate) fn run(args: &RunArgs, quiet: bool) -> Result<(), Error> {
-    let trace = if args.trace { rundir::Trace::Text } else { rundir::Trace::None };
-    let (scenario, comparison) = measure(&args.link, &args.output, trace, quiet)?;
+    let (scenario, comparison) = measure(&args.link, &args.output, args.trace, quiet)?;
     let advice = study::advice(&comparison.rows);
     let document =
         Document { version: VERSION, scenario: &scenario, rows: &comparison.rows, advice: &advice };
@@ -44,7 +43,7 @@ pub(crate) fn run(args: &RunArgs, quiet: bool) -> Result<(), Error> {
 fn measure(
     link: &LinkArgs,
     output: &OutputArgs,
-    trace: rundir::Trace,
+    text: bool,
     quiet: bool,
 ) -> Result<(Scenario, Comparison), Error> {
     let scenario = options::scenario(link)?;
@@ -61,6 +60,7 @@ fn measure(
     });
     bar.finish_and_clear();
     let comparison = comparison.map_err(Error::usage)?;
+    let trace = rundir::Trace { text, pcap: output.pcap };
     rundir::write_runs(&output.out, &scenario, &comparison.rows, trace)?;
     Ok((scenario, comparison))
 }

@@ -4,6 +4,7 @@
 //! failed, 2 bad input (nothing was started), 3 the machine cannot do it, 130 interrupted.
 
 mod args;
+mod assess;
 mod bench;
 mod compare;
 mod daemon;
@@ -50,6 +51,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         Command::Scenario(Scenario::Check { file }) => options::check(file),
         Command::Schemes { json } => list::schemes(*json),
         Command::Bench(Bench::Sim(options)) => bench::sim(options),
+        Command::Assess(assess) => assess::assess(assess, arguments.quiet),
         Command::Oracle(Oracle::Ns2Tcp(options)) => oracle::ns2_tcp(options),
     }
 }

@@ -1,5 +1,5 @@
 //! What is kept of a comparison: `summary.json`, and a folder per run, named by a hash of the run's
-//! configuration, with `manifest.json` and, if asked, `trace.txt`.
+//! configuration, with `manifest.json` and, if asked, `trace.txt` and a capture of each machine.
 //!
 //! A run of the lab has its folder from its beginning: if it is killed, the manifest says that it
 //! began and never ended.
@@ -10,20 +10,28 @@ use node::scenario::Departures;
 use node::{Case, Plan, Scenario};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use study::World;
 use study::row::{Checks, Document, Lateness, Row, Sample};
+use trace::NodeId;
+use trace::captures::Captures;
 use trace::hash::TraceHash;
 use trace::text::Lines;
 
-/// Whether records are written.
+/// Which records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trace {
-    /// No.
-    None,
+pub(crate) struct Trace {
     /// One line of text per event.
-    Text,
+    pub(crate) text: bool,
+    /// Each machine's packets.
+    pub(crate) pcap: bool,
+}
+
+impl Trace {
+    pub(crate) fn is_any(self) -> bool {
+        self.text || self.pcap
+    }
 }
 
 /// The folder of one run.
@@ -114,8 +122,11 @@ pub(crate) struct StreamVerdict {
     pub(crate) retransmissions: u32,
 }
 
-/// The observer that writes a trace: lines of text, and their hash.
-pub(crate) type Recorder<'a> = (Lines<Box<dyn FnMut(&str) + 'a>>, &'a mut TraceHash);
+/// The observer that writes a trace: lines of text, their hash, captures.
+pub(crate) type Recorder<'a> =
+    (Option<Lines<Box<dyn FnMut(&str) + 'a>>>, &'a mut TraceHash, Option<&'a mut PcapFiles>);
+type PcapFiles = Captures<BufWriter<fs::File>, MakeFile>;
+type MakeFile = Box<dyn FnMut(NodeId) -> io::Result<BufWriter<fs::File>>>;
 
 impl<'a> RunFolder<'a> {
     /// Makes the folder. A trace of an earlier run is removed.
@@ -129,7 +140,11 @@ impl<'a> RunFolder<'a> {
         match fs::create_dir(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                let _earlier = fs::remove_file(path.join("trace.txt"));
+                for earlier in
+                    ["trace.txt", "fixed-host.pcapng", "base-station.pcapng", "mobile-host.pcapng"]
+                {
+                    let _earlier = fs::remove_file(path.join(earlier));
+                }
             }
             Err(error) => return Err(unwritable(&path, &error)),
         }
@@ -160,34 +175,64 @@ impl<'a> RunFolder<'a> {
         self.write(state, None, Some(outcome))
     }
 
-    /// Runs something whose records go into `trace.txt`; returns their hash beside its result.
+    /// Runs something whose records are kept; returns their hash beside its result.
     pub(crate) fn traced<T>(
         &self,
+        trace: Trace,
         run: impl FnOnce(Recorder<'_>) -> T,
     ) -> Result<(T, String), Error> {
         let path = self.path.join("trace.txt");
-        let file = fs::File::create(&path).map_err(|error| unwritable(&path, &error))?;
-        let mut file = BufWriter::new(file);
-        let mut failed = writeln!(
-            file,
-            "# {}\n# seed {}, version {VERSION}, commit {}\n{}",
-            self.command,
-            self.seed,
-            env!("LASTHOP_COMMIT"),
-            trace::text::COLUMNS
-        )
-        .err();
+        let mut text = if trace.text { Some(self.text(&path)?) } else { None };
+        let mut failed: Option<io::Error> = None;
+        let mut captures = trace.pcap.then(|| self.captures());
         let mut hash = TraceHash::default();
-        let take: Box<dyn FnMut(&str)> = Box::new(|line: &str| {
-            if failed.is_none() {
-                failed = writeln!(file, "{line}").err();
-            }
+        let lines = text.as_mut().map(|file| {
+            let take: Box<dyn FnMut(&str)> = Box::new(|line: &str| {
+                if failed.is_none() {
+                    failed = writeln!(file, "{line}").err();
+                }
+            });
+            Lines::new(take)
         });
-        let result = run((Lines::new(take), &mut hash));
-        match failed.or_else(|| file.flush().err()) {
+        let result = run((lines, &mut hash, captures.as_mut()));
+        if let Some(captures) = captures {
+            captures.finish().map_err(|error| unwritable(&self.path, &error))?;
+        }
+        match failed.or_else(|| text.and_then(|mut file| file.flush().err())) {
             Some(error) => Err(unwritable(&path, &error)),
             None => Ok((result, format!("{:016x}", hash.value()))),
         }
+    }
+
+    /// The file of lines, with its head.
+    fn text(&self, path: &Path) -> Result<BufWriter<fs::File>, Error> {
+        let begin = || {
+            let mut file = BufWriter::new(fs::File::create(path)?);
+            writeln!(
+                file,
+                "# {}\n# seed {}, version {VERSION}, commit {}\n{}",
+                self.command,
+                self.seed,
+                env!("LASTHOP_COMMIT"),
+                trace::text::COLUMNS
+            )?;
+            Ok(file)
+        };
+        begin().map_err(|error| unwritable(path, &error))
+    }
+
+    /// A file of packets for each machine.
+    fn captures(&self) -> PcapFiles {
+        const MACHINES: [&str; 3] = ["fixed-host", "base-station", "mobile-host"];
+        let folder = self.path.clone();
+        Captures::new(Box::new(move |NodeId(number)| {
+            let machine = MACHINES[number as usize % MACHINES.len()];
+            let triple = match number as usize / MACHINES.len() {
+                0 => String::new(),
+                triple => format!("-{triple}"),
+            };
+            fs::File::create(folder.join(format!("{machine}{triple}.pcapng"))).map(BufWriter::new)
+        }))
     }
 
     fn write(
@@ -258,14 +303,13 @@ pub(crate) fn write_runs(
         let Some(case) = cases.iter().find(|case| is_row_of(case, row)) else { continue };
         for sample in &row.samples {
             let folder = RunFolder::make(out, World::Sim, (scenario, case, sample.seed))?;
-            let trace_hash = match trace {
-                Trace::None => None,
-                Trace::Text => {
-                    // Once more, which gives the same records.
-                    let plan = Plan::new(scenario, case).map_err(Error::usage)?;
-                    let run = |recorder: Recorder<'_>| sim::run(&plan, sample.seed, recorder);
-                    Some(folder.traced(run)?.1)
-                }
+            let trace_hash = if trace.is_any() {
+                // Once more, which gives the same records.
+                let plan = Plan::new(scenario, case).map_err(Error::usage)?;
+                let run = |recorder: Recorder<'_>| sim::run(&plan, sample.seed, recorder);
+                Some(folder.traced(trace, run)?.1)
+            } else {
+                None
             };
             folder.ended(sample, trace_hash, None)?;
         }

@@ -312,3 +312,52 @@ fn schemes_and_bench_print_what_the_contract_says() {
     }
     assert_eq!(bench["data_packets"], 3 * 69, "100 kB are 69 segments of 1460 bytes");
 }
+
+#[test]
+fn a_run_writes_captures_and_assess_says_what_troubled_them() {
+    let folder = Folder::new("assess");
+    let out = folder.path("out");
+    let arguments =
+        ["--rate", "5Mbit/s", "--rtt", "40ms", "--size", "1MB", "--loss", "2%", "--seeds", "1"];
+    let run = [&["run", "--pcap", "--quiet", "--out", &out][..], &arguments].concat();
+    let run = [&run[..], &["--schemes", "plain", "--tcp", "linux"]].concat();
+    assert_eq!(lasthop(&run).status.code(), Some(0));
+    let runs: Vec<PathBuf> = std::fs::read_dir(&out)
+        .expect("the output")
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| path.is_dir())
+        .collect();
+    for (machine, place) in
+        [("fixed-host", "sender"), ("base-station", "middle"), ("mobile-host", "receiver")]
+    {
+        let capture = runs[0].join(format!("{machine}.pcapng")).display().to_string();
+        let output = lasthop(&["assess", &capture, "--json", "--out", &out]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let document: Value = serde_json::from_str(&stdout(&output)).expect("one document");
+        assert_eq!(document["place"], place);
+        assert_eq!(document["helpable_share"], 1.0);
+        let connection = &document["connections"][0];
+        assert_eq!(connection["trouble"], "radio", "{machine}");
+        // The run ends with the last delivery: its ACK, and those on their way, never come here.
+        let acknowledged = connection["payload_bytes"].as_u64().unwrap_or(0);
+        assert!((950_000..=1_000_000).contains(&acknowledged), "{machine}: {acknowledged}");
+        let kept = std::fs::read_to_string(folder.path("out/assessment.json")).expect("kept");
+        assert_eq!(kept, stdout(&output));
+        let table = stdout(&lasthop(&["assess", &capture]));
+        assert!(table.contains("100.0 % of the bytes can be helped"), "{table}");
+        assert!(table.contains("snoop-modern"), "{table}");
+    }
+}
+
+#[test]
+fn what_is_no_capture_ends_with_2_and_says_where_and_what() {
+    let folder = Folder::new("no-capture");
+    let file = folder.file("page.pcap", "<!doctype html>");
+    let output = lasthop(&["assess", &file]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    assert!(message.contains(&file) && message.contains("offset 0: found the bytes"), "{message}");
+    assert!(message.contains("expected a capture"), "{message}");
+    assert_eq!(lasthop(&["assess", &folder.path("none.pcap")]).status.code(), Some(2));
+    assert_eq!(lasthop(&["assess", &file, "--at", "moon"]).status.code(), Some(2));
+}

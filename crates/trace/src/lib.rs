@@ -5,6 +5,7 @@
 //!
 //! An [`Observer`] is a type parameter of the driver: with [`Nothing`], no record is even made.
 
+pub mod captures;
 pub mod checks;
 pub mod hash;
 pub mod metrics;

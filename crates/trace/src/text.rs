@@ -114,7 +114,7 @@ fn packet_line(
     Ok(())
 }
 
-fn event_text(f: &mut fmt::Formatter<'_>, kind: &EventKind) -> fmt::Result {
+pub(crate) fn event_text(f: &mut impl fmt::Write, kind: &EventKind) -> fmt::Result {
     match *kind {
         EventKind::Window { cwnd, ssthresh, flight } => {
             write!(f, "cwnd {cwnd} ssthresh {ssthresh} flight {flight}")

@@ -58,7 +58,7 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
         scenario: &scenario,
         cases: &cases,
         out: &args.output.out,
-        trace: if args.trace { rundir::Trace::Text } else { rundir::Trace::None },
+        trace: rundir::Trace { text: args.trace, pcap: args.output.pcap },
         bar: &bar,
     };
     let measured = work.measure(args.output.jobs());

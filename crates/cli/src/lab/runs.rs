@@ -123,13 +123,12 @@ impl Work<'_> {
         let shown = seed == self.scenario.seed && page::shown(self.scenario).contains(case);
         let spec = live::lab::run::transfers(&setup).first().copied().filter(|_| shown);
         let mut timeline = spec.map(Timeline::new);
-        let (ran, trace_hash) = match self.trace {
-            Trace::None => (lab.run_one(&setup, &mut timeline), None),
-            Trace::Text => {
-                let run = |lines: Recorder<'_>| lab.run_one(&setup, &mut (lines, &mut timeline));
-                let (ran, hash) = folder.traced(run)?;
-                (ran, Some(hash))
-            }
+        let (ran, trace_hash) = if self.trace.is_any() {
+            let run = |recorder: Recorder<'_>| lab.run_one(&setup, &mut (recorder, &mut timeline));
+            let (ran, hash) = folder.traced(self.trace, run)?;
+            (ran, Some(hash))
+        } else {
+            (lab.run_one(&setup, &mut timeline), None)
         };
         let ran = match ran.map_err(stopped) {
             Ok(ran) => ran,

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The arrows: a crate, and the crates of the workspace that it may use.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("wire", &[]),
     ("sansio", &["wire"]),
     ("tcp", &["sansio", "wire"]),
@@ -22,10 +22,11 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("node", &["tcp", "schemes", "link", "sansio", "wire"]),
     ("sim", &["node", "trace", "link", "schemes", "tcp", "sansio"]),
     ("study", &["sim", "node", "trace", "sansio"]),
+    ("assess", &["schemes", "sansio", "wire"]),
     ("live", &["node", "link", "schemes", "sansio", "trace", "wire"]),
     ("report", &["trace", "sansio"]),
     ("cli", ANYTHING),
-    ("fuzzing", &["wire", "sansio", "tcp", "schemes"]),
+    ("fuzzing", &["wire", "sansio", "tcp", "schemes", "assess"]),
 ];
 /// In place of a list: every crate.
 const ANYTHING: &[&str] = &["*"];

@@ -5,6 +5,7 @@
 //! to the temporary directory, with the command that replays it. Once the bug is fixed, that file
 //! belongs into `corpus/`.
 
+mod captures;
 mod mutator;
 mod seeds;
 
@@ -32,6 +33,11 @@ fn every_kept_input_of_tcp_endpoint_and_its_mutations_hold() {
 #[test]
 fn every_kept_input_of_snoop_agent_and_its_mutations_hold() {
     replay_and_mutate("snoop_agent");
+}
+
+#[test]
+fn every_kept_input_of_capture_assess_and_its_mutations_hold() {
+    replay_and_mutate("capture_assess");
 }
 
 /// `LASTHOP_WRITE_SEEDS=1` writes them.

@@ -14,6 +14,7 @@ pub(crate) fn of(target: &str) -> Vec<Seed> {
         "wire_datagram" => wire(),
         "tcp_endpoint" => endpoints(),
         "snoop_agent" => agent(),
+        "capture_assess" => crate::captures::seeds(),
         other => panic!("no seeds for {other}"),
     }
 }

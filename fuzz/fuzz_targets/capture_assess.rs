@@ -1,0 +1,4 @@
+//! `fuzzing::capture_assess` under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzzing::capture_assess(bytes));
