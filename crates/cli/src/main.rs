@@ -13,6 +13,7 @@ mod list;
 mod options;
 mod oracle;
 mod page;
+mod papers;
 mod progress;
 mod recordings;
 mod rundir;
@@ -41,6 +42,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         Command::Compare(compare) => compare::compare(compare, arguments.quiet),
         Command::Run(run) => compare::run(run, arguments.quiet),
         Command::Lab(lab) => lab::lab(lab, arguments.quiet),
+        Command::Papers(papers) => papers::papers(papers, arguments.quiet),
         Command::Daemon(Daemon::BaseStation(options)) => daemon::base_station(options),
         Command::Doctor { json } => lab::doctor(*json),
         Command::Scenario(Scenario::Check { file }) => options::check(file),

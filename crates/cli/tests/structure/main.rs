@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The arrows: a crate, and the crates of the workspace that it may use.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("wire", &[]),
     ("sansio", &["wire"]),
     ("tcp", &["sansio", "wire"]),
@@ -24,6 +24,10 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("study", &["sim", "node", "trace", "sansio"]),
     ("live", &["node", "link", "schemes", "sansio", "trace", "wire"]),
     ("report", &["trace", "sansio"]),
+    (
+        "papers",
+        &["study", "sim", "node", "report", "link", "tcp", "schemes", "trace", "sansio", "wire"],
+    ),
     ("cli", ANYTHING),
     ("fuzzing", &["wire", "sansio", "tcp", "schemes"]),
 ];
