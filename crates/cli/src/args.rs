@@ -80,8 +80,8 @@ pub(crate) struct PapersArgs {
     /// Say what there is, and what cannot be repeated yet; run nothing
     #[arg(long)]
     pub(crate) list: bool,
-    /// Runs of each case (default: what each study says, 30 or more)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Runs of each case, at least 2 (default: what each study says, 30 or more)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub(crate) seeds: Option<u32>,
     /// Threads (default: all cores)
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]

@@ -41,7 +41,7 @@ pub fn setup(
         ("bit errors, both ways", list(|one| one.case.ber.to_string())),
         ("losses, both ways", list(|one| one.case.loss.to_string())),
         ("transfer", plan.transfers.iter().map(transfer).collect::<Vec<_>>().join(", ")),
-        ("given up after", Time(plan.until).to_string()),
+        ("given up after", format!("{:.0} s", plan.until.as_secs_f64())),
         ("seeds", format!("{} to {}", scenario.seed, scenario.seed + seeds.saturating_sub(1))),
     ];
     if !study.adjusted.is_empty() {

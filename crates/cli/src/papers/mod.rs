@@ -51,7 +51,7 @@ pub(crate) fn papers(args: &PapersArgs, quiet: bool) -> Result<(), Error> {
     } else if args.markdown {
         print!("{}", report::article::markdown(&article.parts));
     } else {
-        text::print(&selected, &results, &entries);
+        text::print(&selected, &results, (&entries, !args.ids.is_empty()));
         println!("\nPage and figures: {}", args.out.join(PAGE).display());
     }
     verdict(&entries, &results.failures(), stop.is_asked())

@@ -8,8 +8,12 @@ use report::figure::Figure;
 use report::table::{Cell, Column, Emphasis, Kind, Row, Styling, Table};
 use std::io::IsTerminal;
 
-/// Prints set-ups, verdicts and reasons to stdout.
-pub(crate) fn print(selected: &Selected<'_>, results: &Results, entries: &[Entry]) {
+/// Prints set-ups, verdicts and reasons to stdout; the values behind each verdict, too, if asked.
+pub(crate) fn print(
+    selected: &Selected<'_>,
+    results: &Results,
+    (entries, values): (&[Entry], bool),
+) {
     let terminal = std::io::stdout().is_terminal();
     let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let styling = if colour { Styling::Ansi } else { Styling::Plain };
@@ -20,10 +24,15 @@ pub(crate) fn print(selected: &Selected<'_>, results: &Results, entries: &[Entry
         }
         println!();
     }
-    for table in [verdicts(entries), not_yet(entries)].into_iter().flatten() {
+    let judged = || entries.iter().filter(|entry| entry.verdict != Verdict::NotYet);
+    let mut tables: Vec<Table> = verdicts(entries).into_iter().collect();
+    if values {
+        tables.extend(judged().filter(|entry| entry.points.len() > 1).map(points));
+    }
+    for table in tables {
         println!("{}\n\n{}", table.caption, table.render(None, styling));
     }
-    for entry in entries.iter().filter(|entry| entry.verdict != Verdict::NotYet) {
+    for entry in judged() {
         let broken = entry.criteria.iter().filter(|one| !one.holds);
         let broken: Vec<&str> = broken.map(|one| one.what.as_str()).collect();
         if !broken.is_empty() {
@@ -32,6 +41,14 @@ pub(crate) fn print(selected: &Selected<'_>, results: &Results, entries: &[Entry
         if !entry.reason.is_empty() {
             println!("{}: {}", entry.id, entry.reason);
         }
+    }
+    let mut needs = "";
+    for entry in entries.iter().filter(|entry| entry.verdict == Verdict::NotYet) {
+        if entry.reason != needs {
+            println!("\n{}:", entry.reason);
+            needs = &entry.reason;
+        }
+        println!("  {:<16} {}", entry.id, entry.title);
     }
 }
 

@@ -25,13 +25,13 @@ pub(super) const EXPERIMENTS: [Experiment; 3] = [
         ("EXP-SN-W-wide", "table, wide area"),
         "the same in a wide area (withheld)",
         &[WIDE],
-        |results| withheld(results, WIDE),
+        |results| withheld(results, WIDE, "Mbit/s, Snoop with a Reno sender"),
     ),
     experiment(
         ("EXP-SN-W-bursts", "table, burst losses"),
         "Snoop under burst losses (withheld)",
         &[BURSTS],
-        |results| withheld(results, BURSTS),
+        |results| withheld(results, BURSTS, "Mbit/s, Snoop with a Reno sender, bursts of 2"),
     ),
 ];
 
@@ -140,7 +140,7 @@ fn table(results: &Results) -> Judged {
     )
 }
 
-fn withheld(results: &Results, study: &str) -> Judged {
+fn withheld(results: &Results, study: &str, unit: &'static str) -> Judged {
     let outcomes = results.of(NAME, study);
     let name = |one: &Outcome| format!("{}, {}", one.case.scheme, one.case.sender.name());
     let place = |one: &Outcome| match &one.case.loss {
@@ -151,7 +151,7 @@ fn withheld(results: &Results, study: &str) -> Judged {
     let points: Vec<Point> = points.collect();
     let first = outcomes.iter().find(|one| one.is("snoop"));
     let value = first.map_or((0.0, None), Outcome::mbps);
-    Judged::without_target("Mbit/s, Snoop, first of its points", value).with_points(points)
+    Judged::without_target(unit, value).with_points(points)
 }
 
 /// The table as a figure.

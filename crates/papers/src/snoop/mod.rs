@@ -56,9 +56,9 @@ macro_rules! study {
 static STUDIES: [Study; 7] = [
     study!("figure-7"),
     Study {
-        adjust: figure_7::repeated,
-        adjusted: "fast retransmit again in the same window",
-        ..study!("figure-7-repeated")
+        adjust: figure_7::careful,
+        adjusted: "no fast retransmit for what was sent before the last loss",
+        ..study!("figure-7-careful")
     },
     study!("multiple-losses"),
     later(study!("mechanisms-8-kb")),
