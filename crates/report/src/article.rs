@@ -49,8 +49,9 @@ th,td{padding:.25rem .7rem .25rem 0;text-align:left;vertical-align:top;
 border-bottom:1px solid var(--line)}
 thead th{color:var(--soft);font-weight:500;border-bottom:2px solid var(--line)}
 tbody th{font-weight:500;white-space:nowrap}
-.value{text-align:right;white-space:nowrap}.best{color:var(--good);font-weight:600}
-.warning{color:var(--bad);font-weight:600}.muted{color:var(--soft)}
+.value{text-align:right;white-space:nowrap}.best,.warning,.muted{white-space:nowrap}
+.best{color:var(--good);font-weight:600}.warning{color:var(--bad);font-weight:600}
+.muted{color:var(--soft)}
 figure{margin:1rem 0}figure svg{width:100%;max-width:760px;height:auto}
 figcaption{color:var(--soft);max-width:46rem;font-size:.92rem}
 @media(max-width:40rem){dl{grid-template-columns:1fr}}

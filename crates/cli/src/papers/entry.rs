@@ -42,35 +42,44 @@ pub(crate) fn papers<'a>(selected: &Selected<'a>) -> Vec<&'a Paper> {
     papers
 }
 
+impl Entry {
+    /// One that cannot be repeated yet.
+    pub(crate) fn waiting(
+        (id, title, source): (&'static str, &'static str, &'static str),
+        reason: String,
+    ) -> Entry {
+        Entry {
+            id,
+            title,
+            source,
+            setup: BTreeMap::new(),
+            ours: None,
+            ci95: None,
+            unit: "",
+            theirs: None,
+            tolerance: "",
+            verdict: Verdict::NotYet,
+            criteria: Vec::new(),
+            points: Vec::new(),
+            calibrated: Vec::new(),
+            reason,
+        }
+    }
+}
+
 fn of(paper: &Paper, experiment: &Experiment, results: &Results) -> Option<Entry> {
-    let (id, title, source) = (experiment.id, experiment.title, experiment.source);
-    let mut entry = Entry {
-        id,
-        title,
-        source,
-        setup: BTreeMap::new(),
-        ours: None,
-        ci95: None,
-        unit: "",
-        theirs: None,
-        tolerance: "",
-        verdict: Verdict::NotYet,
-        criteria: Vec::new(),
-        points: Vec::new(),
-        calibrated: Vec::new(),
-        reason: String::new(),
-    };
-    let (names, judge) = match experiment.content {
+    let names = (experiment.id, experiment.title, experiment.source);
+    let (studies, judge) = match experiment.content {
         Content::NotYet(needs) => {
-            entry.reason = format!("not yet reproducible: needs {needs}");
-            return Some(entry);
+            return Some(Entry::waiting(names, format!("not yet reproducible: needs {needs}")));
         }
         Content::Judged { studies, judge } => (studies, judge),
     };
-    if !names.iter().all(|name| results.has(paper, name)) {
+    let mut entry = Entry::waiting(names, String::new());
+    if !studies.iter().all(|name| results.has(paper, name)) {
         return None;
     }
-    for study in paper.studies.iter().filter(|study| names.contains(&study.name)) {
+    for study in paper.studies.iter().filter(|study| studies.contains(&study.name)) {
         let setup = results.setup(paper, study.name).iter().cloned();
         entry.setup.insert(study.name, setup.collect());
         let new = study.calibrated.iter().filter(|one| !entry.calibrated.contains(one));

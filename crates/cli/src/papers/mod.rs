@@ -7,8 +7,8 @@ use crate::args::PapersArgs;
 use crate::error::Error;
 use crate::progress::{Interrupt, bar};
 use crate::rundir::unwritable;
+use ::papers::{Content, PAPERS, Selected};
 use entry::Entry;
-use papers::{Content, PAPERS, Selected};
 use std::fs;
 use std::path::Path;
 use study::Stop;
@@ -127,4 +127,31 @@ fn verdict(
     }
     let message = format!("not as published: {}; the reasons are beside them", ids.join(", "));
     Err(Error::Failed(Some(message)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::papers::Verdict;
+
+    fn entry(id: &'static str, verdict: Verdict) -> Entry {
+        Entry { verdict, ..Entry::waiting((id, "", ""), String::new()) }
+    }
+
+    #[test]
+    fn only_a_contradiction_fails() {
+        let fine = [Verdict::Within, Verdict::Holds, Verdict::NoTarget, Verdict::NotYet];
+        let fine = fine.map(|verdict| entry("EXP-A", verdict));
+        assert!(verdict(&fine, &[], false).is_ok());
+        for contradiction in [Verdict::Outside, Verdict::Fails] {
+            let entries = [entry("EXP-A", Verdict::Within), entry("EXP-B", contradiction)];
+            let error = verdict(&entries, &[], false).expect_err("it contradicts");
+            assert_eq!(error.code(), 1);
+            assert!(error.message().is_some_and(|message| message.contains("EXP-B")));
+            let error = verdict(&entries, &[], true).expect_err("interrupted first");
+            assert_eq!(error.code(), 130);
+        }
+        let error = verdict(&fine, &["seed 3: bytes lost".into()], false);
+        assert_eq!(error.expect_err("an invariant").code(), 1);
+    }
 }

@@ -135,7 +135,7 @@ fn table(results: &Results) -> Judged {
     .because(
         "Four of the twelve rows: EXP-SN-W-link, -split and -ELN say what the others need. The best \
          of these four is the measure on both sides. SACK is RFC 6675's sender. Absolute values are \
-         not judged; ours is higher throughout, Snoop's for the reason of EXP-SN-F7-V."
+         not judged; Snoop's are higher for the reason of EXP-SN-F7-V."
             .into(),
     )
 }

@@ -28,7 +28,7 @@ use report::figure::Figure;
 pub static PAPER: Paper = Paper {
     name: NAME,
     citation: "H. Balakrishnan, S. Seshan, R. H. Katz: Improving reliable transport and handoff \
-               performance in cellular wireless networks. Wireless Networks 1 (1995)",
+               performance in cellular wireless networks. ACM Wireless Networks 1 (1995)",
     studies: &STUDIES,
     experiments: &EXPERIMENTS,
     figures,
