@@ -55,7 +55,7 @@ fn an_unknown_id_starts_nothing() {
 fn json_has_the_fields_of_the_contract_and_is_the_same_again() {
     let folder = Folder::new("papers-json");
     let run =
-        || lasthop(&["EXP-SN-S-f", "EXP-SN-S-a", "--seeds", "2", "--json", "--out", folder.name()]);
+        || lasthop(&["EXP-SN-S-f", "EXP-SN-S-a", "--seeds", "4", "--json", "--out", folder.name()]);
     let output = run();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(run().stdout, output.stdout);
@@ -69,7 +69,7 @@ fn json_has_the_fields_of_the_contract_and_is_the_same_again() {
         assert!(!judged[field].is_null(), "{field}");
     }
     assert!(judged["theirs"].is_null() && judged.get("theirs").is_some(), "none was published");
-    assert_eq!(judged["setup"]["multiple-losses"]["seeds"], "1 to 2");
+    assert_eq!(judged["setup"]["multiple-losses"]["seeds"], "1 to 4");
     let page = std::fs::read_to_string(folder.0.join("papers.html")).expect("a page");
     assert!(page.contains("EXP-SN-S-f") && !page.contains("<script"));
     assert!(folder.0.join("papers.json").exists());
@@ -79,7 +79,7 @@ fn json_has_the_fields_of_the_contract_and_is_the_same_again() {
 fn the_table_and_markdown_show_the_verdict() {
     let folder = Folder::new("papers-table");
     let run = |option: &[&str]| {
-        let fixed = ["EXP-SN-S-f", "--seeds", "2", "--out", folder.name()];
+        let fixed = ["EXP-SN-S-f", "--seeds", "4", "--out", folder.name()];
         lasthop(&[&fixed[..], option].concat())
     };
     let table = run(&[]);
