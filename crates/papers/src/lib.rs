@@ -2,9 +2,9 @@
 //! the published value with its tolerance, the verdict, and the reason where they part.
 //!
 //! One folder per paper, in it one file per figure or table: `snoop/figure_7.rs` is Figure 7 of the
-//! Snoop paper. What is run is data: `studies/snoop/figure-7.toml`, a scenario like any other, which
-//! `lasthop compare` runs, too. What stands here is how its runs are judged, and the few parameters
-//! that no scenario file has.
+//! Snoop paper. What is run is data: `studies/snoop/figure-7.toml`, a scenario like any other,
+//! which `lasthop compare` runs, too. What stands here is how its runs are judged, and the few
+//! parameters that no scenario file has.
 //!
 //! ```text
 //!   studies/*.toml ──▶ runs ──▶ Results ──judge──▶ Judged ──▶ table, JSON, page, docs/papers

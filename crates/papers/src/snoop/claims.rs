@@ -57,7 +57,7 @@ fn curve(outcomes: &[Outcome], scheme: &str) -> Vec<(f64, f64)> {
 fn rate_at(curve: &[(f64, f64)], mbps: f64) -> Option<f64> {
     let two = curve.windows(2).find(|two| two[0].1 >= mbps && mbps >= two[1].1)?;
     let share = (two[0].1 - mbps) / (two[0].1 - two[1].1);
-    Some(two[0].0 * (two[1].0 / two[0].0).powf(share))
+    Some(two[0].0 * libm::pow(two[1].0 / two[0].0, share))
 }
 
 fn shift(results: &Results) -> Judged {
@@ -81,8 +81,8 @@ fn shift(results: &Results) -> Judged {
         points.push(Point { series, at, ours, ci95: None, theirs: None, span: None, on_air: None });
     }
     criteria.push(criterion(!points.is_empty(), format!("{} throughputs compared", points.len())));
-    let logs: f64 = points.iter().map(|point| point.ours.ln()).sum();
-    let mean = (logs / points.len().max(1) as f64).exp();
+    let logs: f64 = points.iter().map(|point| libm::log(point.ours)).sum();
+    let mean = libm::exp(logs / points.len().max(1) as f64);
     Judged::shape(
         "times, the mean shift at equal throughput",
         (mean, None),

@@ -7,8 +7,11 @@ use crate::runs::{Outcome, Results};
 use crate::watch::{Air, Watched};
 use node::Plan;
 use node::scenario::BitErrors;
-use report::figure::{self, Axis, Figure, Form, Series};
 use tcp::config::RepeatedFastRetransmit;
+
+mod plots;
+
+pub(super) use plots::{figure, speed_up_figure};
 
 pub(super) const STUDY: &str = "figure-7";
 const CAREFUL: &str = "figure-7-careful";
@@ -282,7 +285,8 @@ fn packet_loss(results: &Results) -> Judged {
     let plain = |at: &str| pair_at(&pairs, at).plain;
     let data = |one: &Watched| one.data;
     let acks = |one: &Watched| one.acks;
-    let checks: [(&str, &str, u32, fn(&Watched) -> Air); 4] = [
+    type Count = fn(&Watched) -> Air;
+    let checks: [(&str, &str, u32, Count); 4] = [
         ("packet of 1500 B", "2M", 1500, data),
         ("packet of 1500 B", "256K", 1500, data),
         ("packet of 1500 B", "32K", 1500, data),
@@ -422,83 +426,11 @@ fn cost_of_a_loss(pairs: &[Pair<'_>]) -> String {
     format!(
         "Absolute values are not judged. Time that one lost packet of 7.3 ms of air costs: {}; {}; \
          {}. Our agent resends at once, ahead of the queue, and so loses the packet's air time \
-         alone; theirs loses ten and more times that. No parameter that the paper gives explains it \
-         (a duplicate ACK comes after about 8 ms, its round-trip timer waits at least 40 ms, its \
-         persist timer 200 ms).",
+         alone; theirs loses ten and more times that. No parameter that the paper gives \
+         explains it (a duplicate ACK comes after about 8 ms, its round-trip timer waits at \
+         least 40 ms, its persist timer 200 ms).",
         one("2M"),
         one("256K"),
         one("64K")
     )
-}
-
-/// Ours and the plotted points.
-pub(super) fn figure(results: &Results) -> Option<Figure> {
-    let pairs = pairs(results);
-    if pairs.is_empty() {
-        return None;
-    }
-    let mut series = Vec::new();
-    for (colour, name) in ["snoop", "plain"].into_iter().enumerate() {
-        let points = pairs.iter().enumerate().map(|(place, pair)| {
-            let outcome = if name == "snoop" { pair.snoop } else { pair.plain };
-            let (y, ci95) = outcome.mbps();
-            figure::Point { x: place as f64, y, interval: ci95.map(|ci| (y - ci, y + ci)) }
-        });
-        let ours = points.collect();
-        let published = PLOTTED.iter().filter_map(|&(at, snoop, plain)| {
-            let place = pairs.iter().position(|pair| pair.at == at)?;
-            let (y, interval) = if name == "snoop" { snoop } else { plain };
-            Some(figure::Point { x: place as f64, y, interval })
-        });
-        let published = published.collect();
-        let label = if name == "snoop" { "snoop" } else { "regular TCP" };
-        let one = |name, form, points| Series { name, colour, form, points };
-        series.push(one(format!("{label}, ours"), Form::Ours, ours));
-        series.push(one(format!("{label}, published"), Form::Published, published));
-    }
-    let places = pairs.iter().map(|pair| pair.at.to_owned()).collect();
-    Some(Figure {
-        name: "EXP-SN-F7".into(),
-        title: "Figure 7: throughput at the mobile host against the bit error rate".into(),
-        caption: "Filled: our mean with its 95 % interval. Hollow: the published mean, and the \
-                  span of its bar (standard deviation of ten runs). K = 1024, M = 1024 K."
-            .into(),
-        x: Axis { label: "one bit error in so many bits".into(), places },
-        y: Axis { label: "throughput, Mbit/s".into(), places: Vec::new() },
-        series,
-    })
-}
-
-/// The speed-up as a curve (SHAPE-5).
-pub(super) fn speed_up_figure(results: &Results) -> Option<Figure> {
-    let pairs = pairs(results);
-    let shown: Vec<&Pair<'_>> =
-        pairs.iter().filter(|pair| PLOTTED.iter().any(|(at, ..)| *at == pair.at)).collect();
-    if shown.is_empty() {
-        return None;
-    }
-    let ours = shown.iter().enumerate().map(|(place, pair)| {
-        let (y, ci95) = pair.ratio();
-        figure::Point { x: place as f64, y, interval: ci95.map(|ci| (y - ci, y + ci)) }
-    });
-    let published = PLOTTED.iter().enumerate().map(|(place, (_, (snoop, _), (plain, _)))| {
-        figure::Point { x: place as f64, y: snoop / plain, interval: None }
-    });
-    let one = |name: &str, form, points| Series { name: name.into(), colour: 0, form, points };
-    Some(Figure {
-        name: "EXP-SN-F7-b".into(),
-        title: "Figure 7 as a speed-up: Snoop over regular TCP".into(),
-        caption: "Filled: the ratio of our means with its 95 % interval. Hollow: the ratio of the \
-                  published means."
-            .into(),
-        x: Axis {
-            label: "one bit error in so many bits".into(),
-            places: shown.iter().map(|pair| pair.at.to_owned()).collect(),
-        },
-        y: Axis { label: "speed-up".into(), places: Vec::new() },
-        series: vec![
-            one("ours", Form::Ours, ours.collect()),
-            one("published", Form::Published, published.collect()),
-        ],
-    })
 }

@@ -40,8 +40,8 @@ pub(super) const NOT_YET: [Experiment; 3] = [
         ("EXP-SN-W-link", "table, local network"),
         "link retransmission: LL 1.20 and 1.20, with SMART 1.29 and 1.29, with SMART and TCP-aware \
          1.37 and 1.39 Mbit/s (8 and 32 KB)",
-        "a base station that repeats frames by itself, and SMART's acknowledgments; the radio's own \
-         frame ARQ (link::hop::frame_arq) stops and waits, theirs did not",
+        "a base station that repeats frames by itself, and SMART's acknowledgments; the radio's \
+         own frame ARQ (link::hop::frame_arq) stops and waits, theirs did not",
     ),
     not_yet(
         ("EXP-SN-W-split", "table, local network"),
@@ -133,9 +133,9 @@ fn table(results: &Results) -> Judged {
     )
     .with_points(points)
     .because(
-        "Four of the twelve rows: EXP-SN-W-link, -split and -ELN say what the others need. The best \
-         of these four is the measure on both sides. SACK is RFC 6675's sender. Absolute values are \
-         not judged; Snoop's are higher for the reason of EXP-SN-F7-V."
+        "Four of the twelve rows: EXP-SN-W-link, -split and -ELN say what the others need. The \
+         best of these four is the measure on both sides. SACK is RFC 6675's sender. Absolute \
+         values are not judged; Snoop's are higher for the reason of EXP-SN-F7-V."
             .into(),
     )
 }
