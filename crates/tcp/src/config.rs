@@ -120,8 +120,9 @@ pub enum Deflation {
 pub enum RepeatedFastRetransmit {
     /// Not before all that was sent by then is acknowledged (RFC 6582, section 3.2; ns-2).
     Careful,
-    /// Always, as 4.3BSD and 4.4BSD did: a second hole of a window, too, is repaired so. The duplicate ACKs of a mobile host (CI-FRX-5) work on a sender that
-    /// has timed out before only with this.
+    /// Always, as 4.3BSD and 4.4BSD did: a second hole of a window, too, is repaired so. The
+    /// duplicate ACKs of a mobile host (CI-FRX-5) work on a sender that has timed out before only
+    /// with this.
     Allowed,
 }
 
