@@ -11,7 +11,7 @@ pub(crate) struct Entry {
     pub(crate) title: &'static str,
     pub(crate) source: &'static str,
     /// By study.
-    setup: BTreeMap<&'static str, BTreeMap<&'static str, String>>,
+    pub(crate) setup: BTreeMap<&'static str, BTreeMap<&'static str, String>>,
     pub(crate) ours: Option<f64>,
     pub(crate) ci95: Option<f64>,
     /// What `ours` is.
