@@ -1,7 +1,7 @@
 # The binary does the work; this file only names it. `make help` lists the targets.
 LASTHOP = $(or $(CARGO_TARGET_DIR),target)/release/lasthop
 
-.PHONY: help demo test bench measure lab build clean
+.PHONY: help demo test bench measure papers lab build clean
 help:        ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -19,6 +19,9 @@ bench: build ## the gates of the speed table, in one run
 
 measure: build ## what docs/measurements.md shows, on this machine (about 45 minutes)
 	bash bench/measure.sh $(LASTHOP)
+
+papers: build ## the papers' experiments; renews docs/papers
+	bash bench/papers.sh $(LASTHOP)
 
 lab: build   ## real kernels in network namespaces, our emulated radio, our daemon
 	$(LASTHOP) lab scenarios/lab-quick.toml

@@ -28,4 +28,5 @@ step env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace
 step cargo build --release --locked -p lasthop-cli
 target=${CARGO_TARGET_DIR:-target}
 step "$target/release/lasthop" compare scenarios/flicker.toml --seeds 4 --quiet --out "$target/demo"
+step bash bench/papers.sh "$target/release/lasthop" --check
 step bash web/check.sh "$target/demo/report.html"

@@ -42,6 +42,8 @@ pub(crate) enum Command {
     /// Prove it on this machine: real kernels, our emulated radio, the real daemon. What a killed
     /// run left behind, `lasthop lab clean` removes
     Lab(LabArgs),
+    /// Repeat the papers' experiments: our value beside the published one, and a verdict
+    Papers(PapersArgs),
     /// Run an engine between two interfaces
     #[command(subcommand)]
     Daemon(Daemon),
@@ -102,6 +104,31 @@ pub(crate) struct ViewArgs {
     /// Show it in the desktop's browser
     #[arg(long)]
     pub(crate) open: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PapersArgs {
+    /// Experiments, by the beginning of their IDs, as in EXP-SN-F7 (default: all)
+    #[arg(value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    /// Say what there is, and what cannot be repeated yet; run nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Runs of each case, at least 2 (default: what each study says, 30 or more)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub(crate) seeds: Option<u32>,
+    /// Threads (default: all cores)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=JOBS_MAX))]
+    pub(crate) jobs: Option<u16>,
+    /// One JSON document on stdout instead of the table
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Everything as Markdown on stdout instead of the table
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Where papers.html, papers.json and a figure each as SVG go
+    #[arg(long, value_name = "DIR", default_value = "lasthop-out/papers")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -15,6 +15,7 @@ mod list;
 mod options;
 mod oracle;
 mod page;
+mod papers;
 mod progress;
 mod recordings;
 mod rundir;
@@ -46,6 +47,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         Command::Run(run) => compare::run(run, arguments.quiet),
         Command::View(options) => view::view(options),
         Command::Lab(lab) => lab::lab(lab, arguments.quiet),
+        Command::Papers(papers) => papers::papers(papers, arguments.quiet),
         Command::Daemon(Daemon::BaseStation(options)) => daemon::base_station(options),
         Command::Doctor { json } => lab::doctor(*json),
         Command::Scenario(Scenario::Check { file }) => options::check(file),

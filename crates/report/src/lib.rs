@@ -1,5 +1,6 @@
 //! Results and traces as tables and plots: [`table`] for the terminal, [`page`] for one HTML file
-//! that opens offline, [`svg`] for drawings in a paper.
+//! that opens offline, [`svg`] for drawings in a paper, [`article`] and [`figure`] for what is
+//! printed and cited: text, tables and SVG without a script.
 //!
 //! This crate takes values that are ready to be shown. It knows records ([`trace::timeline`]) but
 //! not how runs are made or summarised, so whoever has rows and series can have a report.
@@ -11,7 +12,9 @@
 //!   trace::Timeline ──┘
 //! ```
 
+pub mod article;
 mod blob;
+pub mod figure;
 mod html;
 pub mod page;
 mod plot;

@@ -1,28 +1,12 @@
 //! Every case of a scenario with every seed.
 
+use crate::replicate::{Stop, ThreadsError, replicate};
 use crate::row::{Row, Sample, World};
-use core::sync::atomic::{AtomicBool, Ordering};
 use node::host::Application;
 use node::plan::{NotSimulated, Transfer};
 use node::{Case, Plan, Scenario};
-use rayon::prelude::*;
 use sim::Outcome;
-
-/// Asks a comparison to end early: runs under way are finished, others are not begun.
-#[derive(Debug, Default)]
-pub struct Stop(AtomicBool);
-
-impl Stop {
-    /// Asks.
-    pub fn ask(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// True once asked.
-    pub fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+use trace::Observer;
 
 /// What came of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,13 +24,8 @@ pub enum CompareError {
     #[error(transparent)]
     NotSimulated(#[from] NotSimulated),
     /// The worker threads could not be started.
-    #[error("start {jobs} worker threads: {reason}")]
-    Threads {
-        /// How many were wanted.
-        jobs: usize,
-        /// What the system said.
-        reason: String,
-    },
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
 }
 
 /// Runs every case with every seed on `jobs` threads (0: all cores); the same seeds for every case,
@@ -63,22 +42,10 @@ pub fn compare(
     let plans: Vec<Plan> =
         cases.iter().map(|case| Plan::new(scenario, case)).collect::<Result<_, _>>()?;
     let seeds: Vec<u64> = (0..u64::from(scenario.seeds)).map(|n| scenario.seed + n).collect();
-    let runs: Vec<(usize, u64)> =
-        (0..plans.len()).flat_map(|plan| seeds.iter().map(move |seed| (plan, *seed))).collect();
-    let jobs = jobs.min(runs.len());
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let pool = pool.map_err(|error| CompareError::Threads { jobs, reason: error.to_string() })?;
-    let samples: Vec<Option<Sample>> = pool.install(|| {
-        let one = |&(plan, seed): &(usize, u64)| {
-            if stop.is_asked() {
-                return None;
-            }
-            let sample = sample(&plans[plan], seed);
-            done();
-            Some(sample)
-        };
-        runs.par_iter().map(one).collect()
-    });
+    let runs: Vec<(&Plan, u64)> =
+        plans.iter().flat_map(|plan| seeds.iter().map(move |seed| (plan, *seed))).collect();
+    let one = |plan: &Plan, seed| sample(plan, seed, trace::Nothing);
+    let samples: Vec<Option<Sample>> = replicate(&runs, jobs, (stop, done), one)?;
     let complete = samples.iter().all(Option::is_some);
     let mut samples = samples.into_iter();
     let mut row = |(case, plan): (&Case, &Plan)| {
@@ -89,9 +56,9 @@ pub fn compare(
     Ok(Comparison { rows, complete })
 }
 
-fn sample(plan: &Plan, seed: u64) -> Sample {
-    let Outcome { ended_at, finished, measures, failures, .. } =
-        sim::run(plan, seed, trace::Nothing);
+/// One run; `observer` sees its records.
+pub fn sample<O: Observer>(plan: &Plan, seed: u64, observer: O) -> Sample {
+    let Outcome { ended_at, finished, measures, failures, .. } = sim::run(plan, seed, observer);
     let is_sized = |transfer: &Transfer| matches!(transfer.application, Application::Bulk { .. });
     let finished = finished || !plan.transfers.iter().any(is_sized);
     let failures = failures.iter().map(ToString::to_string).collect();

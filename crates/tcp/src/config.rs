@@ -147,8 +147,9 @@ impl VegasLimits {
 pub enum RepeatedFastRetransmit {
     /// Not before all that was sent by then is acknowledged (RFC 6582, section 3.2; ns-2).
     Careful,
-    /// Always, as 4.3BSD did. The duplicate ACKs of a mobile host (CI-FRX-5) work on a sender that
-    /// has timed out before only with this.
+    /// Always, as 4.3BSD and 4.4BSD did: a second hole of a window, too, is repaired so. The
+    /// duplicate ACKs of a mobile host (CI-FRX-5) work on a sender that has timed out before only
+    /// with this.
     Allowed,
 }
 
@@ -335,11 +336,13 @@ pub struct Config {
 impl Config {
     /// Hosts of the papers: 4.3BSD's timers and windows, no options but MSS, 64 KiB windows, an
     /// ACK for every second segment or after 200 ms. `congestion` also sets the number of
-    /// deviations (INC-1) and, Tahoe alone, allows repeated fast retransmits. Set `rto.model`'s
-    /// phase per run (A3).
+    /// deviations (INC-1) and, for BSD's own Tahoe and Reno, allows repeated fast retransmits:
+    /// 4.4BSD had no check (Stevens, TCP/IP Illustrated 2, figure 29.4). Set `rto.model`'s phase
+    /// per run (A3).
     pub const fn bsd_1995(congestion: Congestion) -> Config {
         let (deviations, repeated_fast_retransmit) = match congestion {
             Congestion::Tahoe => (2, RepeatedFastRetransmit::Allowed),
+            Congestion::Reno => (4, RepeatedFastRetransmit::Allowed),
             _ => (4, RepeatedFastRetransmit::Careful),
         };
         Config {

@@ -25,6 +25,10 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("assess", &["schemes", "sansio", "wire"]),
     ("live", &["node", "link", "schemes", "sansio", "trace", "wire"]),
     ("report", &["trace", "sansio"]),
+    (
+        "papers",
+        &["study", "sim", "node", "report", "link", "tcp", "schemes", "trace", "sansio", "wire"],
+    ),
     ("cli", ANYTHING),
     ("fuzzing", &["wire", "sansio", "tcp", "schemes", "assess"]),
 ];

@@ -159,6 +159,28 @@ fn base_2_three_losses_in_a_window_cost_one_retransmission_and_a_timeout() {
 }
 
 #[test]
+fn base_2_bsd_s_reno_retransmits_fast_again_for_the_second_hole_of_a_window() {
+    let bsd = Config::bsd_1995(Congestion::Reno).repeated_fast_retransmit;
+    let config = Config { repeated_fast_retransmit: bsd, ..with_window(Congestion::Reno, 16) };
+    let mut drill = Drill::connected(config);
+    drill.write(40_000);
+    drill.sent();
+    // 1 and 3 are lost: fourteen others arrive, and six that the inflation lets out.
+    drill.acks(1, 14);
+    let sent = drill.sent();
+    assert_eq!((sent.len(), drill.end.statistics().fast_retransmits), (7, 1));
+    drill.acks(2001, 1 + 2);
+    drill.sends(&[]);
+    drill.acks(2001, 1);
+    drill.sends(&[". 2001:3001 ack 1"]);
+    assert_eq!((drill.end.cwnd(), drill.end.ssthresh()), (7000, 4000), "halved again");
+    drill.ack(22_001);
+    assert_eq!(drill.end.statistics().fast_retransmits, 2);
+    drill.after_ms(900);
+    assert_eq!(drill.end.statistics().timeouts, 0);
+}
+
+#[test]
 fn base_3_n_losses_in_a_window_take_n_round_trips() {
     let mut drill = Drill::connected(with_window(Congestion::NewReno, 16));
     drill.write(40_000);

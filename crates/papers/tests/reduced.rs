@@ -1,0 +1,105 @@
+//! The papers' experiments with fewer seeds than they are published with: what is so plain that it
+//! must hold all the same.
+
+use papers::{Content, Judged, PAPERS, Results, Selected, Verdict};
+use std::collections::BTreeSet;
+use study::Stop;
+
+/// Of 30. What lies within a few percent, as EXP-SN-F7-c does, needs all of them.
+const SEEDS: u32 = 4;
+
+fn run(ids: &[&str], seeds: Option<u32>) -> (Results, Vec<(&'static str, Judged)>) {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let experiments = papers::select(&PAPERS, &ids).expect("known experiments");
+    let selected = Selected::new(experiments, seeds).expect("its studies can be run");
+    let results = papers::run(&selected, 0, (&Stop::default(), || {})).expect("threads");
+    let judged = selected.experiments().iter().filter_map(|(_, one)| match one.content {
+        Content::Judged { judge, .. } => Some((one.id, judge(&results))),
+        Content::NotYet(_) => None,
+    });
+    let judged = judged.collect();
+    (results, judged)
+}
+
+#[test]
+fn the_shapes_of_the_snoop_paper_hold() {
+    let (results, judged) = run(&["EXP-SN"], Some(SEEDS));
+    assert_eq!(results.failures(), [""; 0]);
+    for (id, judged) in judged {
+        let expected = match id {
+            "EXP-SN-0" | "EXP-SN-F7-f" => Verdict::Within,
+            "EXP-SN-F7-e" | "EXP-SN-F8-a" | "EXP-SN-F8-b" | "EXP-SN-W-wide" | "EXP-SN-W-bursts" => {
+                Verdict::NoTarget
+            }
+            // Decided by a few percent.
+            "EXP-SN-F7-c" | "EXP-SN-W" => continue,
+            _ => Verdict::Holds,
+        };
+        assert_eq!(judged.verdict, expected, "{id}: {:?}", judged.criteria);
+        assert_eq!(judged.verdict.contradicts(), judged.criteria.iter().any(|one| !one.holds));
+    }
+    let figures = (PAPERS[0].figures)(&results);
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(names, ["EXP-SN-F7", "EXP-SN-F7-b", "EXP-SN-F8", "EXP-SN-W"]);
+    // Both transfers of Figure 8 end with all of their 10 MB.
+    for series in &figures[2].series {
+        assert_eq!(series.points.last().map(|point| point.y), Some(10.0), "{}", series.name);
+    }
+}
+
+#[test]
+fn every_experiment_has_an_id_of_its_own_and_studies_that_exist() {
+    let experiments = papers::select(&PAPERS, &[]).expect("no ID selects all");
+    let ids: BTreeSet<&str> = experiments.iter().map(|(_, one)| one.id).collect();
+    assert_eq!(ids.len(), experiments.len());
+    for (paper, one) in experiments {
+        assert!(one.id.starts_with("EXP-"), "{}", one.id);
+        if let Content::Judged { studies, .. } = one.content {
+            for study in studies {
+                assert!(paper.studies.iter().any(|known| known.name == *study), "{study}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_id_selects_by_its_beginning() {
+    let selected = |id: &str| {
+        papers::select(&PAPERS, &[id.to_owned()]).map(|list| {
+            let ids = list.into_iter().map(|(_, one)| one.id);
+            ids.collect::<Vec<_>>()
+        })
+    };
+    let figure_8 = ["EXP-SN-F8-a", "EXP-SN-F8-b", "EXP-SN-F8-c"];
+    assert_eq!(selected("EXP-SN-F8").expect("Figure 8"), figure_8);
+    assert_eq!(selected("EXP-SN-F7-V").expect("one"), ["EXP-SN-F7-V"]);
+    assert_eq!(selected("EXP-XX").expect_err("nothing"), "EXP-XX");
+}
+
+#[test]
+fn what_was_interrupted_is_not_judged() {
+    let ids = ["EXP-SN-S-f".to_owned()];
+    let experiments = papers::select(&PAPERS, &ids).expect("known");
+    let selected = Selected::new(experiments, Some(2)).expect("can be run");
+    assert_eq!(selected.runs(), 4 * 2 * 2);
+    let stop = Stop::default();
+    stop.ask();
+    let results = papers::run(&selected, 1, (&stop, || {})).expect("threads");
+    assert!(!results.has(PAPERS[0], "multiple-losses"));
+}
+
+#[test]
+fn the_set_up_is_that_of_the_plan() {
+    let (results, _) = run(&["EXP-SN-S-f"], Some(2));
+    let setup = results.setup(PAPERS[0], "multiple-losses");
+    let value = |name: &str| {
+        let found = setup.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.as_str()).expect("it is said")
+    };
+    assert!(value("radio").starts_with("2Mbit/s, MAC efficiency 0.8219, so 1.643836 Mbit/s"));
+    assert!(value("radio").contains("queue 50 packets; full duplex"));
+    assert!(value("hosts").contains("MSS 1460 B, window 65535 B, initial window 1 segment"));
+    assert!(value("timers").contains("4 deviations, 1s to 64s, at first 6s; ticks of 500ms"));
+    assert_eq!(value("seeds"), "1 to 2");
+    assert_eq!(value("given up after"), "10000 s");
+}
