@@ -89,7 +89,8 @@ pub fn compare(
     Ok(Comparison { rows, complete })
 }
 
-fn sample(plan: &Plan, seed: u64) -> Sample {
+/// One run.
+pub(crate) fn sample(plan: &Plan, seed: u64) -> Sample {
     let Outcome { ended_at, finished, measures, failures, .. } =
         sim::run(plan, seed, trace::Nothing);
     let is_sized = |transfer: &Transfer| matches!(transfer.application, Application::Bulk { .. });
