@@ -28,4 +28,7 @@ step env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace
 step cargo build --release --locked -p lasthop-cli
 target=${CARGO_TARGET_DIR:-target}
 step "$target/release/lasthop" compare scenarios/flicker.toml --seeds 4 --quiet --out "$target/demo"
+rm -rf "$target/sweep"
+step "$target/release/lasthop" sweep studies/tiny.toml --quiet --out "$target/sweep"
+step cargo check --locked -p lasthop-cli --no-default-features # as `make demo` builds it
 step bash web/check.sh "$target/demo/report.html"

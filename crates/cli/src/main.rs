@@ -16,6 +16,7 @@ mod page;
 mod progress;
 mod recordings;
 mod rundir;
+mod sweep;
 mod table;
 
 use args::{Arguments, Bench, Command, Daemon, Oracle, Scenario};
@@ -41,6 +42,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     match &arguments.command {
         Command::Compare(compare) => compare::compare(compare, arguments.quiet),
         Command::Run(run) => compare::run(run, arguments.quiet),
+        Command::Sweep(args) => sweep::sweep(args, arguments.quiet),
         Command::Lab(lab) => lab::lab(lab, arguments.quiet),
         Command::Daemon(Daemon::BaseStation(options)) => daemon::base_station(options),
         Command::Doctor { json } => lab::doctor(*json),
