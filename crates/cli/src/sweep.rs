@@ -139,7 +139,8 @@ fn merge(
     Ok(())
 }
 
-/// Prints how many runs there are, and a line for each: its name, whether it is finished, what it is.
+/// Prints how many runs there are, and a line for each: its name, whether it is finished, and what
+/// it is.
 fn list(args: &SweepArgs, matrix: &Matrix, shard: Shard) -> Result<(), Error> {
     let mut index = Index::default();
     if let Some(out) = &args.out {

@@ -453,7 +453,8 @@ fn a_folder_that_another_sweep_writes_to_is_refused() {
 #[test]
 fn recorded_files_decide_by_their_content_not_by_their_name() {
     let folder = Folder::new("recorded");
-    let written = "rate = \"2Mbit/s\"\nsize = \"20kB\"\nseeds = 1\ntcp = \"sack\"\nschemes = \"plain\"\n\
+    let written = "rate = \"2Mbit/s\"\nsize = \"20kB\"\nseeds = 1\n\
+                   tcp = \"sack\"\nschemes = \"plain\"\n\
                 [axes]\ndown-loss = [\"a.txt\", \"b.txt\"]\n";
     let study = folder.file("study.toml", written);
     folder.file("a.txt", "0\n0\n1\n");

@@ -43,16 +43,17 @@ fn parquet_holds_what_json_holds_and_is_the_same_bytes_each_time() {
         [&one, &two].map(|folder| std::fs::read(folder.join("runs.parquet")).expect("a file"));
     assert!(bytes[0] == bytes[1], "two sweeps of one study");
 
-    let json = std::fs::read(one.join("runs.json")).expect("a file");
-    let json: Vec<Value> = serde_json::from_slice(&json).expect("JSON");
+    // As text: a number is right if it is written in the same digits.
+    let json = std::fs::read_to_string(one.join("runs.json")).expect("a file");
+    let lines: Vec<&str> = json.lines().filter(|line| line.starts_with('{')).collect();
     let reader = File::open(one.join("runs.parquet")).expect("a file");
     let reader = SerializedFileReader::new(reader).expect("a Parquet file");
     let rows: Vec<_> = reader.get_row_iter(None).expect("rows").collect();
-    assert_eq!((rows.len(), json.len()), (8, 8));
+    assert_eq!((rows.len(), lines.len()), (8, 8));
     let (mut nulls, mut reals) = (0, 0);
-    for (row, expected) in rows.into_iter().zip(&json) {
+    for (row, line) in rows.into_iter().zip(lines) {
         let row = row.expect("a row");
-        let mut columns = 0;
+        let mut fields = Vec::new();
         for (name, field) in row.get_column_iter() {
             let value: Value = match field {
                 Field::Null => Value::Null,
@@ -64,10 +65,9 @@ fn parquet_holds_what_json_holds_and_is_the_same_bytes_each_time() {
             };
             nulls += usize::from(value.is_null());
             reals += usize::from(value.is_f64());
-            assert_eq!(value, expected[name], "{name}");
-            columns += 1;
+            fields.push(format!("\"{name}\":{value}"));
         }
-        assert_eq!(columns, expected.as_object().expect("an object").len());
+        assert_eq!(format!("{{{}}}", fields.join(",")), line.trim_end_matches(','));
     }
     assert!(nulls > 8 && reals > 80, "{nulls} nulls, {reals} reals");
     std::fs::remove_dir_all(&folder).expect("it can be removed");

@@ -20,8 +20,8 @@ pub enum ExecuteError {
     },
 }
 
-/// Runs these runs on `jobs` threads (0: all cores) until asked to stop. `done` is called after each
-/// run that is kept, from any thread.
+/// Runs these runs on `jobs` threads (0: all cores) until asked to stop. `done` is called after
+/// each run that is kept, from any thread.
 ///
 /// # Errors
 /// If a run cannot be kept; those under way are finished, no other is begun.

@@ -31,7 +31,7 @@ pub struct Written {
 const SUMMARY: &str = "summary.json";
 
 /// Writes `runs.*` in these formats and `summary.json`, each whole or not at all, from all records
-/// that the folder has. Shards that share a folder take turns, so that the last one leaves all runs.
+/// that the folder has. Shards that share a folder take turns, so that the last leaves all runs.
 ///
 /// # Errors
 /// If a record cannot be read or a file cannot be written.
