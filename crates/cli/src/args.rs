@@ -88,7 +88,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// Study file (TOML): a scenario, and [axes] with lists of values
+    /// Study file (TOML): a scenario, and lists of values in its table `axes`
     pub(crate) study: PathBuf,
     /// Where runs and results go; a sweep that was stopped goes on here
     #[arg(long, value_name = "DIR", required_unless_present = "list")]

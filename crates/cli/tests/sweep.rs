@@ -191,9 +191,10 @@ fn long_study(folder: &Folder) -> String {
 fn at_work(study: &str, out: &str) -> std::process::Child {
     let mut command = command(study, &["--out", out, "--format", FORMATS, "--jobs", "2"]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let child = child.expect("the program starts");
+    let mut child = child.expect("the program starts");
     let records = Path::new(out).join("records/all.records");
     while std::fs::metadata(&records).map_or(0, |file| file.len()) < 4000 {
+        assert_eq!(child.try_wait().expect("its state is known"), None, "it works");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     child
