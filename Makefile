@@ -8,7 +8,8 @@ help:        ## list the targets
 build:       ## the release binary
 	cargo build --release --locked -p lasthop-cli
 
-demo: build  ## compare schemes on a lossy, flickering last hop; writes lasthop-out/report.html
+demo:        ## compare schemes on a lossy, flickering last hop; writes lasthop-out/report.html
+	cargo build --release --locked -p lasthop-cli --no-default-features
 	$(LASTHOP) compare scenarios/flicker.toml --out lasthop-out
 
 test:        ## everything that has to pass: format, lints, structure, tests, docs, lab, page

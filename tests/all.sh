@@ -29,4 +29,7 @@ step cargo build --release --locked -p lasthop-cli
 target=${CARGO_TARGET_DIR:-target}
 step "$target/release/lasthop" compare scenarios/flicker.toml --seeds 4 --quiet --out "$target/demo"
 step bash bench/papers.sh "$target/release/lasthop" --check
+rm -rf "$target/sweep"
+step "$target/release/lasthop" sweep studies/tiny.toml --quiet --out "$target/sweep"
+step cargo check --locked -p lasthop-cli --no-default-features # as `make demo` builds it
 step bash web/check.sh "$target/demo/report.html"

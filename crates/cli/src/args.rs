@@ -39,6 +39,8 @@ pub(crate) enum Command {
     /// Look at what was kept: the page of a comparison or of one run, with each packet's story, or
     /// drawings of it for a paper. Prints where they are
     View(ViewArgs),
+    /// Run every combination of a study's axes, with every seed; goes on where it was stopped
+    Sweep(SweepArgs),
     /// Prove it on this machine: real kernels, our emulated radio, the real daemon. What a killed
     /// run left behind, `lasthop lab clean` removes
     Lab(LabArgs),
@@ -129,6 +131,30 @@ pub(crate) struct PapersArgs {
     /// Where papers.html, papers.json and a figure each as SVG go
     #[arg(long, value_name = "DIR", default_value = "lasthop-out/papers")]
     pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// Study file (TOML): a scenario, and lists of values in its table `axes`
+    pub(crate) study: PathBuf,
+    /// Where runs and results go; a sweep that was stopped goes on here
+    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    pub(crate) out: Option<PathBuf>,
+    /// Only every Nth run, beginning with the Ith, as in 2/4; shards may share a folder
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<String>,
+    /// Take what this folder of a sweep has of the study, before anything is run; can be repeated
+    #[arg(long, value_name = "DIR")]
+    pub(crate) merge: Vec<PathBuf>,
+    /// Threads (default: all cores)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=JOBS_MAX))]
+    pub(crate) jobs: Option<u16>,
+    /// Tables of runs to write: parquet, csv, json (default: parquet, if built in, and csv)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) format: Vec<String>,
+    /// Run nothing: print how many runs there are, and which
+    #[arg(long)]
+    pub(crate) list: bool,
 }
 
 #[derive(Debug, Args)]

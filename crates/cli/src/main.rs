@@ -19,6 +19,7 @@ mod papers;
 mod progress;
 mod recordings;
 mod rundir;
+mod sweep;
 mod table;
 mod view;
 
@@ -46,6 +47,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         Command::Compare(compare) => compare::compare(compare, arguments.quiet),
         Command::Run(run) => compare::run(run, arguments.quiet),
         Command::View(options) => view::view(options),
+        Command::Sweep(args) => sweep::sweep(args, arguments.quiet),
         Command::Lab(lab) => lab::lab(lab, arguments.quiet),
         Command::Papers(papers) => papers::papers(papers, arguments.quiet),
         Command::Daemon(Daemon::BaseStation(options)) => daemon::base_station(options),

@@ -81,6 +81,16 @@ pub enum NotSimulated {
     Scheme(String),
 }
 
+impl NotSimulated {
+    /// The key of a scenario that says otherwise.
+    pub fn key(&self) -> &'static str {
+        match self {
+            NotSimulated::Sender(_) | NotSimulated::Hosts(_) => "tcp",
+            NotSimulated::Scheme(_) => "schemes",
+        }
+    }
+}
+
 impl Plan {
     /// A transfer that needs this many times as long as an undisturbed one is given up.
     const PATIENCE: u64 = 200;

@@ -1,6 +1,7 @@
 //! The result schema: one row per case, the same for simulator and lab.
 
 use crate::statistics::{Mean, Quantiles};
+use core::fmt;
 use node::scenario::{Direction, Outage, Sender, Switch};
 use node::{Case, Plan, Scenario};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -14,6 +15,16 @@ pub enum World {
     Sim,
     /// Real kernels.
     Lab,
+}
+
+impl World {
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            World::Sim => "sim",
+            World::Lab => "lab",
+        }
+    }
 }
 
 /// One run of a case.
@@ -126,6 +137,12 @@ pub struct Row {
 /// The verdict of a row's runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checks(pub Vec<String>);
+
+impl fmt::Display for Checks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&if self.0.is_empty() { "passed".to_owned() } else { self.0.join("; ") })
+    }
+}
 
 impl Serialize for Checks {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -292,7 +309,8 @@ fn failures(sample: &Sample) -> impl Iterator<Item = String> {
     sample.failures.iter().map(|failure| format!("seed {}: {failure}", sample.seed))
 }
 
-fn outage_s(outage: Outage) -> Option<f64> {
+/// The length of an outage in seconds, if all are of one length.
+pub(crate) fn outage_s(outage: Outage) -> Option<f64> {
     match outage {
         Outage::None => None,
         Outage::Every { length: (shortest, longest), .. }

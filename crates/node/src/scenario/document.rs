@@ -108,6 +108,53 @@ pub struct Draft {
     pub seed: Option<u64>,
 }
 
+impl Draft {
+    /// Takes every setting that `over` has; what was read of files stays.
+    pub fn overlay(&mut self, over: &Draft) {
+        /// Every field is named, so that one more does not compile until it is here, too.
+        macro_rules! take {
+            ($($field:ident),+) => {{
+                let Draft { files: _, $($field),+ } = over;
+                $(if $field.is_some() { self.$field.clone_from($field); })+
+            }};
+        }
+        take!(
+            title,
+            radio,
+            rate,
+            delay,
+            queue,
+            departures,
+            wired_rate,
+            wired_delay,
+            rtt,
+            down_capacity,
+            up_capacity,
+            down_delay,
+            up_delay,
+            down_loss,
+            up_loss,
+            trace_step,
+            half_duplex,
+            ber,
+            loss,
+            outage,
+            direction,
+            tcp,
+            sack,
+            schemes,
+            hosts,
+            mss,
+            window,
+            traffic,
+            size,
+            duration,
+            seeds,
+            seed
+        );
+    }
+}
+
 /// A complete comparison: one path, one kind of hosts, and axes to compare along.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]

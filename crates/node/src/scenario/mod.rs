@@ -38,6 +38,14 @@ pub struct ScenarioError {
     pub text: Option<String>,
 }
 
+impl ScenarioError {
+    /// A message about a line of a text, or about all of it.
+    pub fn at(file: &str, text: &str, line: Option<usize>, message: String) -> Self {
+        let shown = line.and_then(|line| text.lines().nth(line - 1)).map(str::to_owned);
+        ScenarioError { file: file.to_owned(), line, message, text: shown }
+    }
+}
+
 impl core::error::Error for ScenarioError {}
 
 impl fmt::Display for ScenarioError {
@@ -67,38 +75,35 @@ pub fn parse(file: &str, text: &str) -> Result<Draft, ScenarioError> {
             text: text.lines().nth(error.line().saturating_sub(1)).map(str::to_owned),
         });
     }
-    toml::from_str(text).map_err(|error| {
-        let line = error.span().map(|span| text[..span.start.min(text.len())].lines().count());
-        let line = line.map(|line| line.max(1));
-        let here = error.span().map(|span| line_of(text, span.start));
-        ScenarioError {
-            file: file.to_owned(),
-            line: here.or(line),
-            message: error.message().replace('\n', " "),
-            text: here.and_then(|line| text.lines().nth(line - 1)).map(str::to_owned),
-        }
-    })
+    toml::from_str(text).map_err(|error| unreadable(file, text, &error))
+}
+
+/// What TOML says is wrong with a text, with the line.
+pub fn unreadable(file: &str, text: &str, error: &toml::de::Error) -> ScenarioError {
+    let line = error.span().map(|span| line_of(text, span.start));
+    let message = error.message().replace('\n', " ");
+    ScenarioError::at(file, text, line, message)
 }
 
 /// The same error, with the line of `text` in which its key stands.
 pub fn locate(error: &SettingError, file: &str, text: &str) -> ScenarioError {
+    locate_key(error.key, error.to_string(), file, text)
+}
+
+/// A message about a key, with the line of `text` in which the key stands.
+pub fn locate_key(key: &str, message: String, file: &str, text: &str) -> ScenarioError {
     let is_key = |line: &str| {
         let line = line.trim_start().trim_start_matches('"');
-        line.strip_prefix(error.key).is_some_and(|rest| {
+        line.strip_prefix(key).is_some_and(|rest| {
             matches!(rest.trim_start_matches('"').trim_start().chars().next(), Some('=' | ':'))
         })
     };
-    let line = text.lines().position(is_key);
-    ScenarioError {
-        file: file.to_owned(),
-        line: line.map(|line| line + 1),
-        message: error.to_string(),
-        text: line.and_then(|line| text.lines().nth(line)).map(str::to_owned),
-    }
+    let line = text.lines().position(is_key).map(|line| line + 1);
+    ScenarioError::at(file, text, line, message)
 }
 
 /// The line, from 1, in which a byte of the text stands.
-fn line_of(text: &str, at: usize) -> usize {
+pub fn line_of(text: &str, at: usize) -> usize {
     1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }
 

@@ -1,0 +1,248 @@
+//! A finished run as one line of text: a checksum, the run's name, and what was measured.
+//!
+//! ```text
+//! 9f0c1d2e3a4b5c6d 6f1c…2b-17 {"ended_ns":4321000000,"finished":true,…}
+//! ```
+//!
+//! Times are whole nanoseconds and everything else is counted, so that what is read back is what
+//! was measured, to the last bit. A line that is cut short, or altered, does not bear out its
+//! checksum (FNV-1a over what follows it) and is no record.
+
+use super::Name;
+use crate::row::Sample;
+use sansio::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+use trace::metrics::{Measures, Transfer};
+
+/// The text of a run's record, with the newline at its end.
+pub fn encode(name: Name, sample: &Sample) -> String {
+    let body = Body::of(sample);
+    let body = serde_json::to_string(&body);
+    let body = body.unwrap_or_else(|error| unreachable!("counts serialise: {error}"));
+    let text = format!("{name}-{} {body}", sample.seed);
+    format!("{:016x} {text}\n", checksum(text.as_bytes()))
+}
+
+/// The run that a line (without its newline) is a whole record of.
+pub fn name(line: &[u8]) -> Option<(Name, u64)> {
+    let (name, seed, _) = parts(line)?;
+    Some((name, seed))
+}
+
+/// What was measured, if a line is a whole record.
+pub fn decode(line: &[u8]) -> Option<Sample> {
+    let (_, seed, body) = parts(line)?;
+    Some(serde_json::from_slice::<Body>(body).ok()?.sample(seed))
+}
+
+fn parts(line: &[u8]) -> Option<(Name, u64, &[u8])> {
+    let (sum, text) = line.split_at_checked(16)?;
+    let text = text.strip_prefix(b" ")?;
+    let sum = u64::from_str_radix(str::from_utf8(sum).ok()?, 16).ok()?;
+    if sum != checksum(text) {
+        return None;
+    }
+    let space = text.iter().position(|byte| *byte == b' ')?;
+    let (name, seed) = str::from_utf8(&text[..space]).ok()?.split_once('-')?;
+    let name = Name(u128::from_str_radix(name, 16).ok()?);
+    Some((name, seed.parse().ok()?, &text[space + 1..]))
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
+
+#[derive(Serialize, Deserialize)]
+struct Body {
+    ended_ns: u64,
+    finished: bool,
+    transfers: Vec<TransferBody>,
+    retransmissions_end_to_end: u64,
+    retransmissions_local: u64,
+    probes: u64,
+    probe_bytes: u64,
+    timeouts: u64,
+    air_bytes: u64,
+    lost: u64,
+    queue_full: u64,
+    base_station_bytes_max: u64,
+    dupacks: u64,
+    failures: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TransferBody {
+    delivered_bytes: u64,
+    last_delivered_ns: u64,
+    complete: bool,
+    stall_ns: u64,
+    stalls_after_outage_ns: Vec<u64>,
+    receiver_stalls_after_outage_ns: Vec<u64>,
+    recoveries_ns: Vec<u64>,
+    latencies_ns: Vec<u64>,
+}
+
+impl Body {
+    fn of(sample: &Sample) -> Body {
+        let Measures {
+            transfers,
+            retransmissions_end_to_end,
+            retransmissions_local,
+            probes,
+            probe_bytes,
+            timeouts,
+            air_bytes,
+            lost,
+            queue_full,
+            base_station_bytes_max,
+            dupacks,
+        } = &sample.measures;
+        Body {
+            ended_ns: Duration::from_secs_f64(sample.seconds).as_nanos(),
+            finished: sample.finished,
+            transfers: transfers.iter().map(TransferBody::of).collect(),
+            retransmissions_end_to_end: *retransmissions_end_to_end,
+            retransmissions_local: *retransmissions_local,
+            probes: *probes,
+            probe_bytes: *probe_bytes,
+            timeouts: *timeouts,
+            air_bytes: *air_bytes,
+            lost: *lost,
+            queue_full: *queue_full,
+            base_station_bytes_max: *base_station_bytes_max,
+            dupacks: *dupacks,
+            failures: sample.failures.clone(),
+        }
+    }
+
+    fn sample(self, seed: u64) -> Sample {
+        Sample {
+            seed,
+            seconds: Instant::from_nanos(self.ended_ns).as_secs_f64(),
+            finished: self.finished,
+            measures: Measures {
+                transfers: self.transfers.into_iter().map(TransferBody::transfer).collect(),
+                retransmissions_end_to_end: self.retransmissions_end_to_end,
+                retransmissions_local: self.retransmissions_local,
+                probes: self.probes,
+                probe_bytes: self.probe_bytes,
+                timeouts: self.timeouts,
+                air_bytes: self.air_bytes,
+                lost: self.lost,
+                queue_full: self.queue_full,
+                base_station_bytes_max: self.base_station_bytes_max,
+                dupacks: self.dupacks,
+            },
+            failures: self.failures,
+            radio_late: None,
+            radio_mishaps: 0,
+        }
+    }
+}
+
+impl TransferBody {
+    fn of(transfer: &Transfer) -> TransferBody {
+        let Transfer {
+            delivered_bytes,
+            last_delivered_at,
+            complete,
+            stall,
+            stalls_after_outage,
+            receiver_stalls_after_outage,
+            recoveries,
+            latencies,
+        } = transfer;
+        let nanos = |times: &[Duration]| times.iter().map(|time| time.as_nanos()).collect();
+        TransferBody {
+            delivered_bytes: *delivered_bytes,
+            last_delivered_ns: last_delivered_at.as_nanos(),
+            complete: *complete,
+            stall_ns: stall.as_nanos(),
+            stalls_after_outage_ns: nanos(stalls_after_outage),
+            receiver_stalls_after_outage_ns: nanos(receiver_stalls_after_outage),
+            recoveries_ns: nanos(recoveries),
+            latencies_ns: nanos(latencies),
+        }
+    }
+
+    fn transfer(self) -> Transfer {
+        let times = |nanos: Vec<u64>| nanos.into_iter().map(Duration::from_nanos).collect();
+        Transfer {
+            delivered_bytes: self.delivered_bytes,
+            last_delivered_at: Instant::from_nanos(self.last_delivered_ns),
+            complete: self.complete,
+            stall: Duration::from_nanos(self.stall_ns),
+            stalls_after_outage: times(self.stalls_after_outage_ns),
+            receiver_stalls_after_outage: times(self.receiver_stalls_after_outage_ns),
+            recoveries: times(self.recoveries_ns),
+            latencies: times(self.latencies_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run in which everything differs from everything, ended at an odd nanosecond.
+    fn sample() -> Sample {
+        let times = |from: u64| (from..from + 3).map(Duration::from_nanos).collect();
+        let transfer = Transfer {
+            delivered_bytes: 1,
+            last_delivered_at: Instant::from_nanos(86_399_999_999_999),
+            complete: true,
+            stall: Duration::from_nanos(2),
+            stalls_after_outage: times(10),
+            receiver_stalls_after_outage: times(20),
+            recoveries: times(30),
+            latencies: times(40),
+        };
+        let measures = Measures {
+            transfers: vec![transfer, Transfer::default()],
+            retransmissions_end_to_end: 3,
+            retransmissions_local: 4,
+            probes: 5,
+            probe_bytes: 6,
+            timeouts: 7,
+            air_bytes: 8,
+            lost: 9,
+            queue_full: 10,
+            base_station_bytes_max: 11,
+            dupacks: 12,
+        };
+        Sample {
+            seed: 17,
+            seconds: Instant::from_nanos(86_399_999_999_997).as_secs_f64(),
+            finished: false,
+            measures,
+            failures: vec!["a \"broken\"\ninvariant".to_owned()],
+            radio_late: None,
+            radio_mishaps: 0,
+        }
+    }
+
+    #[test]
+    fn a_record_is_one_line_and_gives_back_what_was_measured() {
+        let line = encode(Name(u128::MAX - 5), &sample());
+        let line = line.strip_suffix('\n').expect("a newline at the end");
+        assert!(!line.contains('\n'), "{line}");
+        assert_eq!(name(line.as_bytes()), Some((Name(u128::MAX - 5), 17)));
+        assert_eq!(decode(line.as_bytes()), Some(sample()));
+    }
+
+    #[test]
+    fn a_line_cut_short_anywhere_or_altered_anywhere_is_no_record() {
+        let line = encode(Name(0), &sample());
+        let line = line.trim_end().as_bytes();
+        for length in 0..line.len() {
+            assert_eq!(name(&line[..length]), None, "{length} bytes of {}", line.len());
+        }
+        for place in 0..line.len() {
+            let mut altered = line.to_vec();
+            altered[place] ^= 1;
+            assert_eq!(decode(&altered), None, "byte {place} altered");
+        }
+    }
+}
