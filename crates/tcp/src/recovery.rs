@@ -270,7 +270,7 @@ impl Endpoint {
         self.resend(una, length, sink, now)
     }
 
-    fn uses_scoreboard(&self) -> bool {
+    pub(crate) fn uses_scoreboard(&self) -> bool {
         matches!(self.controller, AnyController::Sack(_) | AnyController::Sack1(_))
     }
 

@@ -167,8 +167,9 @@ impl Endpoint {
                 self.sender.update_window(header);
                 if self.is_linux_sack() {
                     self.on_linux_sack_ack(header, (self.sender.una, false), sink, now);
-                } else {
-                    self.note_sack(header);
+                } else if self.uses_scoreboard() && header.options.sack_blocks().next().is_some() {
+                    // Whatever else it says, it counts if it brings news (RFC 6675, 2).
+                    self.on_dupack(header, sink, now);
                 }
             }
             Ack::Old => {}

@@ -33,7 +33,8 @@ pub struct Config {
     pub channels: Vec<channel::Config>,
     /// When the link is away. Both directions of a link take the same value.
     pub outages: outage::Spec,
-    /// True if [`What::Departed`](super::What::Departed) is wanted. Each packet is then cloned once.
+    /// True if [`What::Departed`](super::What::Departed) is wanted. Each packet is then cloned
+    /// once.
     pub report_departures: bool,
 }
 

@@ -134,7 +134,7 @@ fn table(results: &Results) -> Judged {
     .with_points(points)
     .because(
         "Four of the twelve rows: EXP-SN-W-link, -split and -ELN say what the others need. The \
-         best of these four is the measure on both sides. SACK is RFC 6675's sender. Absolute \
+         best of these four is the measure on both sides. SACK is Fall and Floyd's sender. Absolute \
          values are not judged; Snoop's are higher for the reason of EXP-SN-F7-V."
             .into(),
     )

@@ -544,3 +544,20 @@ fn ci_frx_5_repeated_acks_are_identical_and_trigger_a_sender_that_has_timed_out(
         assert_eq!(sender.sent().len(), resent);
     }
 }
+
+/// A receiver whose memory changes tells of a hole and of another window in one ACK.
+#[test]
+fn rfc_6675_2_an_ack_that_brings_news_counts_whatever_window_it_offers() {
+    for congestion in [Congestion::Sack, Congestion::Sack1] {
+        let config = Config { sack: true, ..with_window(congestion, 10) };
+        let mut drill = Drill::connected(config);
+        drill.write(30_000);
+        assert_eq!(drill.sent().len(), 10);
+        for arrived in 2..=4 {
+            drill.window -= 1000;
+            drill.sack(1, &[(1001, arrived * 1000 + 1)]);
+        }
+        drill.sends(&[". 1:1001 ack 1"]);
+        assert_eq!(drill.end.statistics().fast_retransmits, 1, "{congestion:?}");
+    }
+}
