@@ -12,6 +12,12 @@
 //!                └ smoothed − shortest ┘ └─ shortest round trip ─┘
 //! ```
 //!
+//! Long is a queue that stands: one that no segment of the last round trip of the empty path found
+//! shorter (as in CoDel, RFC 8289, section 3.1). A burst of less than the path holds makes a queue,
+//! too, in front of an air that was idle before and will be idle after; and each repair ends in such
+//! a burst, since the ACK that it brings about acknowledges all that arrived behind the hole. A loss
+//! in it is no sign of a window too large.
+//!
 //! In such an episode the agent lets every duplicate and every SACK block pass and repairs nothing:
 //! a local copy would arrive before the sender's, show it the old timestamp, and have it undo its
 //! reaction (RFC 3522). Only what the sender itself repeats is repaired, if the air loses it.
@@ -19,7 +25,7 @@
 use super::config::{Config, Congestion};
 use super::flow::Flow;
 use super::{Context, rule};
-use sansio::{Instant, Sink};
+use sansio::{Duration, Instant, Sink};
 use wire::tcp::Seq;
 
 /// What one flow's sender may know of losses.
@@ -27,17 +33,32 @@ use wire::tcp::Seq;
 pub(super) struct Disclosure {
     /// Until the ACK reaches this, everything passes.
     shown_until: Option<Seq>,
-    /// Since when losses are hidden, and until the ACK reaches what.
-    hidden: Option<(Instant, Seq)>,
+    /// Losses are hidden until the ACK reaches this,
+    hidden_until: Option<Seq>,
+    /// and have been since then.
+    hidden_since: Instant,
     /// Losses repaired since then.
     repaired: u32,
     /// Byte after the highest one that departed.
     departed_end: Seq,
+    /// The shortest time from departure to ACK in the current round trip of the empty path and in
+    /// the previous one, in microseconds,
+    shortest_us: [u32; 2],
+    /// and when the current one began.
+    began_at: Instant,
 }
 
 impl Disclosure {
     pub(super) fn starting_at(start: Seq) -> Self {
-        Disclosure { shown_until: None, hidden: None, repaired: 0, departed_end: start }
+        Disclosure {
+            shown_until: None,
+            hidden_until: None,
+            hidden_since: Instant::ZERO,
+            repaired: 0,
+            departed_end: start,
+            shortest_us: [u32::MAX; 2],
+            began_at: Instant::ZERO,
+        }
     }
 
     /// True if everything passes.
@@ -58,8 +79,8 @@ impl Disclosure {
         if self.shown_until.is_some_and(|end| ack.at_or_after(end)) {
             self.shown_until = None;
         }
-        if self.hidden.is_some_and(|(_, end)| ack.at_or_after(end)) {
-            (self.hidden, self.repaired) = (None, 0);
+        if self.hidden_until.is_some_and(|end| ack.at_or_after(end)) {
+            (self.hidden_until, self.repaired) = (None, 0);
         }
     }
 
@@ -70,17 +91,40 @@ impl Disclosure {
 
     /// A sign of a loss is withheld from the sender.
     pub(super) fn on_hidden(&mut self, now: Instant) {
-        self.hidden.get_or_insert((now, self.departed_end));
+        if self.hidden_until.is_none() {
+            (self.hidden_until, self.hidden_since) = (Some(self.departed_end), now);
+        }
+    }
+
+    /// A segment took so long from its departure to its ACK.
+    #[inline]
+    fn on_sample(&mut self, sample: Duration, empty_path: Duration, now: Instant) {
+        let sample_us = u32::try_from(sample.as_nanos() / 1_000).unwrap_or(u32::MAX);
+        let [current, previous] = self.shortest_us;
+        if now.since(self.began_at) > empty_path {
+            (self.shortest_us, self.began_at) = ([sample_us, current], now);
+        } else {
+            self.shortest_us = [current.min(sample_us), previous];
+        }
     }
 
     /// An outage was not the sender's fault.
     pub(super) fn forgive(&mut self) {
-        (self.shown_until, self.hidden, self.repaired) = (None, None, 0);
+        (self.shown_until, self.hidden_until, self.repaired) = (None, None, 0);
     }
 
     /// True if losses have been hidden for as long as they may be.
     pub(super) fn is_overdue(&self, config: &Config, now: Instant) -> bool {
-        self.hidden.is_some_and(|(since, _)| now.since(since) > config.bounds.episode)
+        self.hidden_until.is_some() && now.since(self.hidden_since) > config.bounds.episode
+    }
+}
+
+/// A segment took so long from its departure to its ACK.
+#[inline]
+pub(super) fn on_sample(flow: &mut Flow, sample: Duration, config: &Config, now: Instant) {
+    if let Congestion::Show { wired_rtt_assumed, .. } = config.congestion {
+        let empty_path = empty_path(flow, wired_rtt_assumed);
+        flow.disclosure.on_sample(sample, empty_path, now);
     }
 }
 
@@ -97,15 +141,22 @@ pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Si
 
 fn is_congested(flow: &Flow, config: &Config) -> bool {
     let Congestion::Show { queue_min, wired_rtt_assumed } = config.congestion else { return false };
-    let wired = flow.wired.shortest().unwrap_or(wired_rtt_assumed);
-    let empty_path = wired + flow.round_trip.shortest();
     let queue = flow.round_trip.queue();
     if queue < queue_min {
         return false;
     }
     let is_full = queue >= flow.round_trip.longest_queue() * 7 / 8;
     let is_dense = flow.disclosure.repaired >= DENSE;
-    queue > empty_path || is_full && (queue > empty_path / 2 || is_dense)
+    let empty_path = empty_path(flow, wired_rtt_assumed);
+    let [current, previous] = flow.disclosure.shortest_us;
+    let shortest = flow.round_trip.shortest();
+    let standing = Duration::from_micros(current.min(previous).into()).max(shortest) - shortest;
+    standing > empty_path || is_full && (standing > empty_path / 2 || is_dense)
+}
+
+/// The round trip between the hosts without queues.
+fn empty_path(flow: &Flow, wired_rtt_assumed: Duration) -> Duration {
+    flow.wired.shortest().unwrap_or(wired_rtt_assumed) + flow.round_trip.shortest()
 }
 
 /// So many repairs since the first hidden loss whose window has not arrived yet are many.

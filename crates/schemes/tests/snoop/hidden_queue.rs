@@ -196,3 +196,20 @@ fn a_short_queue_is_no_congestion() {
     drill.segments(20, 3).after_millis(30).quietly();
     drill.ack(20_000).expect(&["radio high 20000..21000 local", "SNOOP-ACK-7 ack 20000"]);
 }
+
+#[test]
+fn the_queue_of_a_burst_is_no_congestion() {
+    let mut drill = Drill::modern();
+    for number in 0..20 {
+        drill.segments(number, 1).after_millis(10).ack(number * 1000 + 1000);
+    }
+    // Ten segments at once, in front of an idle air; the empty path takes 50 + 10 ms.
+    drill.segments(20, 10);
+    for number in 20..27 {
+        drill.after_millis(10).ack(number * 1000 + 1000);
+    }
+    drill.quietly();
+    drill.after_millis(10).sack(27_000, &[(28_000, 29_000)]);
+    drill.expect(&["MOD-1 ack 27000 sack 28000..29000", "radio high 27000..28000 local"]);
+    assert_eq!(drill.statistics().episodes_shown, 0);
+}
