@@ -214,8 +214,8 @@ fn the_queue_of_a_burst_is_no_congestion() {
     assert_eq!(drill.statistics().episodes_shown, 0);
 }
 
-/// Segments take 10 ms. The wire lost 20 to 24, which the sender repeats 210 ms after the begin; the
-/// air lost 26, of which a local copy left after them. It is 211 ms.
+/// Segments take 10 ms. The wire lost 20 to 24, which the sender repeats 210 ms after the begin;
+/// the air lost 26, of which a local copy left after them. It is 211 ms.
 fn repeats_in_line() -> Drill {
     let mut drill = Drill::modern();
     for number in 0..20 {
