@@ -14,8 +14,8 @@
 //!
 //! Long is a queue that stands: one that no segment of the last round trip of the empty path found
 //! shorter (as in CoDel, RFC 8289, section 3.1). A burst makes a queue, too, of less than the path
-//! holds, in front of an air that was idle before and will be idle after; and each repair ends in
-//! such a burst, since the ACK that it brings about acknowledges all that arrived behind the hole. A
+//! holds, in front of an air that was idle before and will be idle after. Each repair ends in such
+//! a burst, since the ACK that it brings about acknowledges all that arrived behind the hole. A
 //! loss in it is no sign of a window too large.
 //!
 //! In such an episode the agent lets every duplicate and every SACK block pass and repairs nothing:
