@@ -295,7 +295,7 @@ fn on_new_ack(
     }
     // Behind a repaired segment others have waited: their time is no round trip.
     if let Some(departed_at) = newest.filter(|_| !repaired) {
-        restart::sample(flow, departed_at, now);
+        restart::sample(flow, departed_at, context.config, now);
     }
     flow.acked_at = now;
     if repaired && !flow.evidence.has_seen_sack() {

@@ -14,6 +14,12 @@
 //!                └ smoothed − shortest ┘ └─ shortest round trip ─┘
 //! ```
 //!
+//! Long is a queue that stands: one that no segment of the last round trip of the empty path found
+//! shorter (as in CoDel, RFC 8289, section 3.1). A burst makes a queue, too, of less than the path
+//! holds, in front of an air that was idle before and will be idle after. Each repair ends in such
+//! a burst, since the ACK that it brings about acknowledges all that arrived behind the hole. A
+//! loss in it is no sign of a window too large.
+//!
 //! In such an episode the agent lets every duplicate and every SACK block pass and repairs nothing:
 //! a local copy would arrive before the sender's, show it the old timestamp, and have it undo its
 //! reaction (RFC 3522). Only what the sender itself repeats is repaired, if the air loses it.
@@ -28,10 +34,11 @@ use wire::tcp::Seq;
 /// What one flow's sender may know of losses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Disclosure {
-    /// Since when losses are hidden,
-    hidden_since: Option<Instant>,
+    /// Since when losses are hidden, if they are,
+    hidden_since: Instant,
     /// and until the ACK reaches what.
     hidden_until: Seq,
+    is_hiding: bool,
     /// Losses repaired since then.
     repaired: u8,
     /// Everything passes,
@@ -44,19 +51,27 @@ pub(super) struct Disclosure {
     waited: [u16; 3],
     /// This round trip ends when the ACK reaches it.
     round_ends: Seq,
+    /// The shortest time from departure to ACK in the current round trip of the empty path and in
+    /// the previous one, in microseconds,
+    shortest_us: [u32; 2],
+    /// and when the current one began.
+    began_at: Instant,
 }
 
 impl Disclosure {
     pub(super) fn starting_at(start: Seq) -> Self {
         Disclosure {
-            hidden_since: None,
+            hidden_since: Instant::ZERO,
             hidden_until: start,
+            is_hiding: false,
             repaired: 0,
             is_open: false,
             open_until: start,
             departed_end: start,
             waited: [0; 3],
             round_ends: start,
+            shortest_us: [u32::MAX; 2],
+            began_at: Instant::ZERO,
         }
     }
 
@@ -76,8 +91,8 @@ impl Disclosure {
     #[inline]
     pub(super) fn on_new_ack(&mut self, ack: Seq) {
         self.is_open &= self.open_until.after(ack);
-        if self.hidden_since.is_some() && ack.at_or_after(self.hidden_until) {
-            (self.hidden_since, self.repaired) = (None, 0);
+        if self.is_hiding && ack.at_or_after(self.hidden_until) {
+            (self.is_hiding, self.repaired) = (false, 0);
         }
     }
 
@@ -106,19 +121,41 @@ impl Disclosure {
 
     /// A sign of a loss is withheld from the sender.
     pub(super) fn on_hidden(&mut self, now: Instant) {
-        if self.hidden_since.is_none() {
-            (self.hidden_since, self.hidden_until) = (Some(now), self.departed_end);
+        if !self.is_hiding {
+            self.is_hiding = true;
+            (self.hidden_since, self.hidden_until) = (now, self.departed_end);
+        }
+    }
+
+    /// A segment took so long from its departure to its ACK.
+    #[inline]
+    fn on_sample(&mut self, sample: Duration, empty_path: Duration, now: Instant) {
+        let sample_us = u32::try_from(sample.as_nanos() / 1_000).unwrap_or(u32::MAX);
+        let [current, previous] = self.shortest_us;
+        if now.since(self.began_at) > empty_path {
+            (self.shortest_us, self.began_at) = ([sample_us, current], now);
+        } else {
+            self.shortest_us = [current.min(sample_us), previous];
         }
     }
 
     /// An outage was not the sender's fault.
     pub(super) fn forgive(&mut self) {
-        (self.is_open, self.hidden_since, self.repaired) = (false, None, 0);
+        (self.is_open, self.is_hiding, self.repaired) = (false, false, 0);
     }
 
     /// True if losses have been hidden for as long as they may be.
     pub(super) fn is_overdue(&self, config: &Config, now: Instant) -> bool {
-        self.hidden_since.is_some_and(|since| now.since(since) > config.bounds.episode)
+        self.is_hiding && now.since(self.hidden_since) > config.bounds.episode
+    }
+}
+
+/// A segment took so long from its departure to its ACK.
+#[inline]
+pub(super) fn on_sample(flow: &mut Flow, sample: Duration, config: &Config, now: Instant) {
+    if let Congestion::Show { wired_rtt_assumed, .. } = config.congestion {
+        let empty_path = empty_path(flow, wired_rtt_assumed);
+        flow.disclosure.on_sample(sample, empty_path, now);
     }
 }
 
@@ -142,8 +179,7 @@ fn is_congested(flow: &Flow, context: &Context<'_, impl Sink>) -> bool {
     let Congestion::Show { queue_min, wired_rtt_assumed } = context.config.congestion else {
         return false;
     };
-    let wired = flow.wired.shortest().unwrap_or(wired_rtt_assumed);
-    let empty_path = wired + flow.round_trip.shortest();
+    let empty_path = empty_path(flow, wired_rtt_assumed);
     if flow.disclosure.is_growing() && waiting(flow, context) > empty_path.max(queue_min) {
         return true;
     }
@@ -153,7 +189,15 @@ fn is_congested(flow: &Flow, context: &Context<'_, impl Sink>) -> bool {
     }
     let is_full = queue >= flow.round_trip.longest_queue() * 7 / 8;
     let is_dense = flow.disclosure.repaired >= DENSE;
-    queue > empty_path || is_full && (queue > empty_path / 2 || is_dense)
+    let [current, previous] = flow.disclosure.shortest_us;
+    let shortest = flow.round_trip.shortest();
+    let standing = Duration::from_micros(current.min(previous).into()).max(shortest) - shortest;
+    standing > empty_path || is_full && (standing > empty_path / 2 || is_dense)
+}
+
+/// The round trip between the hosts without queues.
+fn empty_path(flow: &Flow, wired_rtt_assumed: Duration) -> Duration {
+    flow.wired.shortest().unwrap_or(wired_rtt_assumed) + flow.round_trip.shortest()
 }
 
 /// How long the flow's last segment has to wait for the air, where departures from the link's queue

@@ -121,7 +121,10 @@ pub(super) enum Timed {
 /// passed to the first data that echoes its TSval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WiredRoundTrip {
-    awaited: Option<(u32, Instant)>,
+    /// The TSval of an ACK whose echo is awaited,
+    awaited: Option<u32>,
+    /// and when it passed.
+    passed_at: Instant,
     shortest: Option<Duration>,
 }
 
@@ -250,18 +253,18 @@ impl WiredRoundTrip {
         if self.awaited.is_none()
             && let Some(value) = timestamp
         {
-            self.awaited = Some((value, now));
+            (self.awaited, self.passed_at) = (Some(value), now);
         }
     }
 
     /// Data came from the fixed host with this TSecr.
     #[inline]
     pub(super) fn on_data(&mut self, echo: Option<u32>, now: Instant) {
-        let (Some((value, passed_at)), Some(echo)) = (self.awaited, echo) else { return };
+        let (Some(value), Some(echo)) = (self.awaited, echo) else { return };
         if (echo.wrapping_sub(value) as i32) < 0 {
             return;
         }
-        let sample = now.since(passed_at);
+        let sample = now.since(self.passed_at);
         self.awaited = None;
         self.shortest = Some(match self.shortest {
             // A sender that had nothing to send answers late: the short samples tell.

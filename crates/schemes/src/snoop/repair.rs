@@ -17,14 +17,15 @@ use super::rtt::RoundTrip;
 use super::sack::{Arrived, Evidence};
 use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
 use super::{Context, aside, rule};
-use sansio::{Instant, Sink};
+use sansio::{Duration, Instant, Sink};
 
 impl Evidence {
     /// When the newest copy of a segment counts as lost; `None` as long as nothing overtook it.
     ///
     /// Local retransmissions go ahead of the link's normal queue, part of which may lie behind the
     /// place where departures are seen. So what waits in line is overtaken by others in line, and
-    /// by a retransmission only once the time is over that the line takes.
+    /// by a retransmission only once the time is over that the line takes: the smoothed time, or
+    /// that of the latest one in line, if the line has grown.
     fn lost_at(&self, entry: &Entry, round_trip: &RoundTrip) -> Option<Instant> {
         let overtook =
             |arrived: &Arrived| (arrived.order.wrapping_sub(entry.departed_order) as i32) > 0;
@@ -35,8 +36,11 @@ impl Evidence {
             return Some(entry.departed_at + wait);
         }
         self.latest.filter(|arrived| overtook(arrived) && round_trip.is_known())?;
-        let in_line = round_trip.smoothed() + round_trip.margin().max(self.allowance);
-        Some(entry.departed_at + in_line)
+        // Without blocks it may have waited at the mobile host, behind a hole.
+        let latest = self.latest_in_line.filter(|_| self.has_seen_sack());
+        let latest = latest.map_or(Duration::ZERO, |arrived| arrived.round_trip);
+        let in_line = round_trip.smoothed().max(latest);
+        Some(entry.departed_at + in_line + round_trip.margin().max(self.allowance))
     }
 }
 
@@ -48,7 +52,7 @@ pub(super) fn repair(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now:
         return;
     }
     if !flow.evidence.holes.is_empty() {
-        repair_holes(flow, context, now);
+        repair_holes(flow, Look::Arrival, context, now);
         aside::judge(flow, context);
     } else if flow.episode_end.is_some() && !flow.evidence.has_seen_sack() {
         repair_lowest(flow, context, now);
@@ -58,7 +62,7 @@ pub(super) fn repair(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now:
 /// The same once more, after the allowance for reordering has passed.
 pub(super) fn on_reordering(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     if flow.evidence.has_seen_sack() {
-        repair_holes(flow, context, now);
+        repair_holes(flow, Look::Timer, context, now);
     } else {
         repair_lowest(flow, context, now);
     }
@@ -93,8 +97,18 @@ fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     }
 }
 
+/// What makes the agent look at the holes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// An ACK. Others may have come with it, while the driver was late: that a time is over means
+    /// nothing before all of them are read.
+    Arrival,
+    /// The timer.
+    Timer,
+}
+
 /// Re-sends the holes that SACK blocks show and that something overtook.
-fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+fn repair_holes(flow: &mut Flow, look: Look, context: &mut Context<'_, impl Sink>, now: Instant) {
     let (mut sent, mut again_at) = (false, None::<Instant>);
     let mut at = 0;
     while let Some(&hole) = flow.evidence.holes.get(at) {
@@ -115,8 +129,10 @@ fn repair_holes(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Inst
             continue;
         }
         let Some(lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { continue };
-        if lost_at > now {
-            again_at = Some(again_at.map_or(lost_at, |at| at.min(lost_at)));
+        let was_awaited = lost_at > entry.departed_at;
+        if lost_at > now || was_awaited && look == Look::Arrival {
+            let at = lost_at.max(now);
+            again_at = Some(again_at.map_or(at, |again_at| again_at.min(at)));
             continue;
         }
         rule(context.sink, flow.key, None, ("MOD-1", "hole re-sent", hole.0.into()));

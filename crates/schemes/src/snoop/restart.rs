@@ -23,7 +23,7 @@ use super::data::Case;
 use super::flow::Flow;
 use super::resend::{Occasion, acceptable, cut, resend};
 use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
-use super::{Context, Radio, rule};
+use super::{Context, Radio, disclosure, rule};
 use sansio::{Cause, Duration, Instant, Priority, Side, Sink};
 use wire::tcp::Seq;
 
@@ -102,9 +102,11 @@ pub(super) fn acts_at(flow: &Flow, config: &Config, now: Instant) -> Instant {
 }
 
 /// Takes a round-trip sample, except around an outage, where a delayed ACK would count the outage.
-pub(super) fn sample(flow: &mut Flow, departed_at: Instant, now: Instant) {
+pub(super) fn sample(flow: &mut Flow, departed_at: Instant, config: &Config, now: Instant) {
     if flow.phase == Phase::Steady {
-        flow.round_trip.sample(now.since(departed_at), now);
+        let sample = now.since(departed_at);
+        flow.round_trip.sample(sample, now);
+        disclosure::on_sample(flow, sample, config, now);
     }
 }
 

@@ -248,7 +248,7 @@ pub(super) fn learn(
         newest = extend(flow, block, last_ack, (context, now)).or(newest);
     }
     if let Some(departed_at) = newest {
-        restart::sample(flow, departed_at, now);
+        restart::sample(flow, departed_at, context.config, now);
     }
 }
 

@@ -196,3 +196,59 @@ fn a_short_queue_is_no_congestion() {
     drill.segments(20, 3).after_millis(30).quietly();
     drill.ack(20_000).expect(&["radio high 20000..21000 local", "SNOOP-ACK-7 ack 20000"]);
 }
+
+#[test]
+fn the_queue_of_a_burst_is_no_congestion() {
+    let mut drill = Drill::modern();
+    for number in 0..20 {
+        drill.segments(number, 1).after_millis(10).ack(number * 1000 + 1000);
+    }
+    // Ten segments at once, in front of an idle air; the empty path takes 50 + 10 ms.
+    drill.segments(20, 10);
+    for number in 20..27 {
+        drill.after_millis(10).ack(number * 1000 + 1000);
+    }
+    drill.quietly();
+    drill.after_millis(10).sack(27_000, &[(28_000, 29_000)]);
+    drill.expect(&["MOD-1 ack 27000 sack 28000..29000", "radio high 27000..28000 local"]);
+    assert_eq!(drill.statistics().episodes_shown, 0);
+}
+
+/// Segments take 10 ms. The wire lost 20 to 24, which the sender repeats 210 ms after the begin;
+/// the air lost 26, of which a local copy left after them. It is 211 ms.
+fn repeats_in_line() -> Drill {
+    let mut drill = Drill::modern();
+    for number in 0..20 {
+        drill.segments(number, 1).after_millis(10).ack(number * 1000 + 1000);
+    }
+    drill.segments(25, 4).after_millis(10).sack(20_000, &[(25_000, 26_000)]);
+    for number in 20..25 {
+        drill.data(number * 1000..number * 1000 + 1000);
+    }
+    drill.after_millis(1).sack(20_000, &[(27_000, 29_000), (25_000, 26_000)]).quietly();
+    assert_eq!(drill.statistics().retransmissions, 1);
+    drill
+}
+
+#[test]
+fn mod_1_the_line_takes_as_long_as_for_the_latest_in_it() {
+    let mut drill = repeats_in_line();
+    // The line has grown; the copy's ACK is as late.
+    drill.after_millis(29).sack(21_000, &[(27_000, 29_000), (25_000, 26_000)]);
+    drill.after_millis(1).quietly().sack(21_000, &[(25_000, 29_000)]).quietly();
+    let due = drill.deadline("snoop reordering").expect("21 to 24 may still wait in line");
+    // 30 ms, and a quarter of the smoothed time: of 10 ms and, the latest, 11.
+    let margin = Duration::from_nanos((10_000_000 * 3 + 11_000_000) / 4 / 4);
+    assert_eq!(due, Instant::ZERO + Duration::from_millis(210 + 30) + margin);
+    drill.at(due - Duration::from_nanos(1)).expect(&[]);
+    drill.at(due).quietly();
+    assert_eq!(drill.statistics().retransmissions, 1 + 4);
+}
+
+#[test]
+fn mod_1_a_late_driver_reads_all_acks_before_time_tells_of_losses() {
+    let mut drill = repeats_in_line();
+    // All of these came while nobody looked.
+    drill.after_millis(29).sack(20_000, &[(25_000, 29_000)]).ack(22_000).ack(29_000).quietly();
+    assert_eq!(drill.statistics().retransmissions, 1);
+}
