@@ -120,13 +120,13 @@ pub struct Hop<T> {
     notes: VecDeque<(Instant, Note, T)>,
 
     queue: Queue<T>,
+    /// The other counters; a packet that waits counts here. See [`Hop::statistics`].
+    rare: Rare,
     channels: Channels,
     outages: Option<Box<Away>>,
     opportunities: Option<Box<Opportunities>>,
     frame_arq: Option<frame_arq::FrameArq>,
     shared: half_duplex::Shared,
-    /// The other counters; see [`Hop::statistics`].
-    rare: Rare,
 }
 
 /// What a sender is told beside arrivals and losses.
