@@ -94,6 +94,8 @@ pub struct Hop<T> {
     notes: VecDeque<(Instant, Note, T)>,
 
     queue: Queue<T>,
+    /// The other counters; a packet that waits counts here. See [`Hop::statistics`].
+    rare: Rare,
     channels: Channels,
     outages: Option<Box<Away>>,
     opportunities: Option<Box<Opportunities>>,
@@ -101,8 +103,6 @@ pub struct Hop<T> {
     shared: half_duplex::Shared,
     /// What waited when, for [`Hop::poll_length`]; `None` unless somebody asks.
     lengths: Option<VecDeque<Length>>,
-    /// The other counters; see [`Hop::statistics`].
-    rare: Rare,
 }
 
 /// What a sender is told beside arrivals and losses.

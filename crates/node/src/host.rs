@@ -1,8 +1,8 @@
 //! An end host: TCP endpoints, and the applications on them.
 
 use sansio::{
-    Deadline, DropReason, Duration, Engine, FlowIndex, FlowKey, Input, Instant, Payload, Side,
-    Sink, StreamId, TimerQueue,
+    Deadline, DropReason, Duration, Engine, FlowIndex, FlowKey, Input, Instant, Packet, Payload,
+    Side, Sink, StreamId, TimerQueue,
 };
 use tcp::{Config, Endpoint, State};
 use wire::tcp::Seq;
@@ -118,18 +118,17 @@ impl Host {
     }
 
     #[inline]
-    fn slot_of(&self, flow: &FlowKey) -> Option<u32> {
-        // Most hosts here have one connection.
+    fn slot_of(&self, packet: &Packet) -> Option<u32> {
+        // Most hosts here have one connection, and an endpoint looks for itself whose a packet is.
         match self.connections.as_slice() {
-            [only] => (only.endpoint.flow() == *flow).then_some(0),
-            _ => self.several.as_ref()?.index.get(flow),
+            [_] => Some(0),
+            _ => self.several.as_ref()?.index.get(&FlowKey::of(packet)?.reversed()),
         }
     }
 
     #[inline]
     fn on_arrival(&mut self, packet: sansio::PacketRef, sink: &mut impl Sink, now: Instant) {
-        let slot = FlowKey::of(&packet).and_then(|flow| self.slot_of(&flow.reversed()));
-        let Some(slot) = slot else {
+        let Some(slot) = self.slot_of(&packet) else {
             sink.discard(packet, DropReason::NoConnection);
             return;
         };

@@ -10,7 +10,7 @@
 //! One input at a time; all that follows from it is in the sink when `handle` returns. Then the
 //! driver asks for the next deadline and sees to it that `Input::Timer` comes no earlier.
 
-use crate::{Duration, Event, Instant, PacketId, PacketRef, Payload};
+use crate::{Duration, Event, Instant, Packet, PacketId, PacketRef, Payload};
 
 /// A state machine that meets packets and time.
 pub trait Engine {
@@ -137,11 +137,23 @@ pub trait Sink {
     /// A fresh packet identity.
     fn new_id(&mut self) -> PacketId;
 
+    /// Gives a packet its place in memory. A driver may take that of one that was let go.
+    #[inline]
+    fn place(&mut self, packet: Packet) -> PacketRef {
+        PacketRef::new(packet)
+    }
+
     /// Sends a packet on a side.
     fn send(&mut self, side: Side, priority: Priority, packet: PacketRef);
 
     /// Lets a packet go.
     fn discard(&mut self, packet: PacketRef, reason: DropReason);
+
+    /// Lets go of a share of a packet that another owner has handled; nobody is told.
+    #[inline]
+    fn release(&mut self, packet: PacketRef) {
+        drop(packet);
+    }
 
     /// Hands in-order payload to the application.
     fn deliver(&mut self, delivery: Delivery);

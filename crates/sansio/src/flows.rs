@@ -35,10 +35,33 @@ impl FlowKey {
         })
     }
 
+    /// True if [`FlowKey::of`] a packet is this one; none is made for the comparison.
+    #[inline]
+    pub fn is_of(&self, packet: &Packet) -> bool {
+        let Transport::Tcp(tcp) = &packet.transport else { return false };
+        self.source.is(packet.ip.source, tcp.source_port)
+            && self.destination.is(packet.ip.destination, tcp.destination_port)
+    }
+
+    /// True if the other direction is that of a packet.
+    #[inline]
+    pub fn is_reverse_of(&self, packet: &Packet) -> bool {
+        let Transport::Tcp(tcp) = &packet.transport else { return false };
+        self.source.is(packet.ip.destination, tcp.destination_port)
+            && self.destination.is(packet.ip.source, tcp.source_port)
+    }
+
     /// The other direction.
     #[inline]
     pub fn reversed(self) -> FlowKey {
         FlowKey { source: self.destination, destination: self.source }
+    }
+}
+
+impl Host {
+    #[inline]
+    fn is(&self, address: IpAddr, port: u16) -> bool {
+        self.port == port && self.address == address
     }
 }
 
@@ -165,5 +188,38 @@ impl Hasher for Folded {
     #[inline]
     fn finish(&self) -> u64 {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PacketId, Payload};
+    use wire::{ip, tcp};
+
+    #[test]
+    fn a_packet_is_of_the_key_that_is_made_from_it_and_of_no_other() {
+        let host = |address: &str, port| Host { address: address.parse().unwrap(), port };
+        let hosts = [
+            host("10.0.0.1", 80),
+            host("10.0.0.1", 81),
+            host("10.0.0.2", 80),
+            host("::ffff:10.0.0.1", 80),
+            host("fd00::1", 80),
+        ];
+        let pairs = hosts.iter().flat_map(|a| hosts.iter().map(|b| (*a, *b)));
+        let pairs = pairs.filter(|(a, b)| a.address.is_ipv4() == b.address.is_ipv4());
+        let keys: Vec<_> =
+            pairs.map(|(source, destination)| FlowKey { source, destination }).collect();
+        for &of in &keys {
+            let ip = ip::Header::new(of.source.address, of.destination.address, Protocol::TCP);
+            let tcp = tcp::Header::new(of.source.port, of.destination.port);
+            let packet = Packet::tcp(PacketId::FIRST, ip, tcp, Payload::EMPTY);
+            assert_eq!(FlowKey::of(&packet), Some(of));
+            for key in &keys {
+                assert_eq!(key.is_of(&packet), *key == of, "{key} and a packet {of}");
+                assert_eq!(key.is_reverse_of(&packet), key.reversed() == of, "{key}, {of}");
+            }
+        }
     }
 }

@@ -7,8 +7,8 @@ use link::hop::Length;
 use node::Host;
 use node::scenario::Departures;
 use sansio::{
-    Delivery, DropReason, Engine, Event, Input, Instant, Notice, PacketId, PacketRef, Payload,
-    Priority, Side, Sink,
+    Delivery, DropReason, Engine, Event, Input, Instant, Notice, Packet, PacketId, PacketRef,
+    Payload, Priority, Side, Sink,
 };
 use schemes::Scheme;
 use trace::{NodeId, Observer, Record, What};
@@ -31,6 +31,9 @@ struct World<O> {
     next_id: PacketId,
     /// What the machine at hand gave to its radio's device ([`Outbox::told`]).
     handed: Vec<PacketRef>,
+    /// Packets that nobody has any more, their memory for the next ones: the last one's is still
+    /// in the processor's cache. Never more than there were packets at one time.
+    unused: Vec<PacketRef>,
     /// Bytes still to be delivered, per stream; and how many streams still miss some.
     missing: Vec<u64>,
     unfinished: usize,
@@ -59,6 +62,7 @@ impl<O: Observer> Kernel<O> {
             observer,
             next_id: PacketId::FIRST,
             handed: Vec::new(),
+            unused: Vec::new(),
             unfinished: missing.iter().filter(|bytes| **bytes > 0).count(),
             missing,
             events: 0,
@@ -181,6 +185,7 @@ impl<O: Observer> Kernel<O> {
             Happened::Lost(packet, loss) => {
                 let what = What::Lost { side: from.1, packet: &packet, cause: loss.name() };
                 self.world.record(from.0, outcome.at, what);
+                self.world.release(packet);
             }
             _ => {}
         }
@@ -366,6 +371,13 @@ impl<O: Observer> World<O> {
         }
     }
 
+    #[inline]
+    fn release(&mut self, packet: PacketRef) {
+        if PacketRef::strong_count(&packet) == 1 {
+            self.unused.push(packet);
+        }
+    }
+
     /// When a hop has to be polled next. Only an observer needs departures at their instant.
     #[inline]
     fn next_event(&self, wire: usize) -> Instant {
@@ -423,6 +435,17 @@ impl<O: Observer> Sink for Outbox<'_, O> {
     }
 
     #[inline]
+    fn place(&mut self, packet: Packet) -> PacketRef {
+        if let Some(mut place) = self.world.unused.pop()
+            && let Some(room) = PacketRef::get_mut(&mut place)
+        {
+            *room = packet;
+            return place;
+        }
+        PacketRef::new(packet)
+    }
+
+    #[inline]
     fn send(&mut self, side: Side, priority: Priority, packet: PacketRef) {
         let wire = Network::wire_from(self.node, side);
         self.world.record(self.node, self.now, What::Sent { side, priority, packet: &packet });
@@ -435,13 +458,21 @@ impl<O: Observer> Sink for Outbox<'_, O> {
         if let Err(packet) = refused {
             let what = What::QueueFull { side, packet: &packet };
             self.world.record(self.node, self.now, what);
+            self.world.release(packet);
         }
         self.world.record_lengths(wire);
         self.world.rearm_wire(wire);
     }
 
+    #[inline]
     fn discard(&mut self, packet: PacketRef, reason: DropReason) {
         self.world.record(self.node, self.now, What::Discarded { packet: &packet, reason });
+        self.world.release(packet);
+    }
+
+    #[inline]
+    fn release(&mut self, packet: PacketRef) {
+        self.world.release(packet);
     }
 
     #[inline]
@@ -458,5 +489,29 @@ impl<O: Observer> Sink for Outbox<'_, O> {
     #[inline]
     fn event(&mut self, event: Event) {
         self.world.record(self.node, self.now, What::Event(&event));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node::scenario::{Axis, Scenario};
+    use node::{Draft, Plan};
+
+    /// A megabyte is 700 packets and as many ACKs; no more than a window of each exists at a time.
+    #[test]
+    fn the_memory_of_packets_that_were_let_go_serves_the_next_ones() {
+        for scheme in ["plain", "snoop"] {
+            let schemes = Some(Axis(vec![scheme.to_owned()]));
+            let size = "1MB".parse().ok();
+            let scenario = Scenario::complete(Draft { size, schemes, ..Draft::default() }).unwrap();
+            let plan = Plan::new(&scenario, &scenario.cases()[0]).unwrap();
+            let mut kernel = Kernel::new(Network::new(&plan, 1), plan.missing(), trace::Nothing);
+            kernel.run(plan.until());
+            assert!(kernel.is_finished());
+            let unused = &kernel.world.unused;
+            assert!((1..200).contains(&unused.len()), "{scheme}: {} unused", unused.len());
+            assert!(unused.iter().all(|packet| PacketRef::strong_count(packet) == 1));
+        }
     }
 }

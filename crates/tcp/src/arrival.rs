@@ -11,7 +11,7 @@ use crate::receiver::{Echo, SHIFT_MAX};
 use crate::sender::Fin;
 use crate::state::State;
 use crate::timers::Timer;
-use sansio::{DropReason, Duration, FlowKey, Instant, Packet, Payload, Sink};
+use sansio::{DropReason, Duration, Instant, Packet, Payload, Sink};
 use wire::tcp::{Flags, Header};
 
 /// Least time between two answers to segments that need none (RFC 5961, section 7).
@@ -33,7 +33,7 @@ impl Endpoint {
         now: Instant,
     ) -> DropReason {
         let header = match packet.as_tcp() {
-            Some(header) if FlowKey::of(packet) == Some(self.flow.reversed()) => header,
+            Some(header) if self.flow.is_reverse_of(packet) => header,
             _ => return DropReason::NoConnection,
         };
         if matches!(packet.payload, Payload::Tunnel(_)) {

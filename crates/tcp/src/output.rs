@@ -2,9 +2,7 @@
 
 use crate::connection::Endpoint;
 use crate::timers::Timer;
-use sansio::{
-    Cause, Duration, FlowKey, Instant, Packet, PacketRef, Payload, Priority, Side, Sink, Transport,
-};
+use sansio::{Cause, Duration, FlowKey, Instant, Packet, Payload, Priority, Side, Sink, Transport};
 use wire::ip::{self, Protocol};
 use wire::tcp::{Flags, Header, Options, SackBlock, Seq, Timestamps, kind};
 
@@ -184,7 +182,7 @@ impl Endpoint {
         let identification = self.next_identification();
         let FlowKey { source, destination } = self.flow;
         let ip = ip::Header::new(source.address, destination.address, Protocol::TCP);
-        let packet = PacketRef::new(Packet {
+        let packet = Packet {
             id: sink.new_id(),
             parent: None,
             cause,
@@ -193,7 +191,8 @@ impl Endpoint {
             payload,
             segment_bytes: None,
             frame: None,
-        });
+        };
+        let packet = sink.place(packet);
         sink.send(Side::NETWORK, Priority::Normal, packet);
     }
 

@@ -287,6 +287,7 @@ fn on_new_ack(
             let state = (&mut flow.evidence, &flow.round_trip);
             newest = sack::on_delivered(state, &entry, context, now).or(newest);
         }
+        context.sink.release(entry.packet);
     }
     if evidence {
         let lowest = flow.cache.front().map(|entry| entry.start);

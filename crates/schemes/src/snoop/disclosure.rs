@@ -34,11 +34,10 @@ use wire::tcp::Seq;
 /// What one flow's sender may know of losses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Disclosure {
-    /// Since when losses are hidden, if they are,
+    /// Since when losses are hidden; [`Instant::ZERO`], before any can be, if none is;
     hidden_since: Instant,
     /// and until the ACK reaches what.
     hidden_until: Seq,
-    is_hiding: bool,
     /// Losses repaired since then.
     repaired: u8,
     /// Everything passes,
@@ -63,7 +62,6 @@ impl Disclosure {
         Disclosure {
             hidden_since: Instant::ZERO,
             hidden_until: start,
-            is_hiding: false,
             repaired: 0,
             is_open: false,
             open_until: start,
@@ -91,8 +89,8 @@ impl Disclosure {
     #[inline]
     pub(super) fn on_new_ack(&mut self, ack: Seq) {
         self.is_open &= self.open_until.after(ack);
-        if self.is_hiding && ack.at_or_after(self.hidden_until) {
-            (self.is_hiding, self.repaired) = (false, 0);
+        if self.is_hiding() && ack.at_or_after(self.hidden_until) {
+            (self.hidden_since, self.repaired) = (Instant::ZERO, 0);
         }
     }
 
@@ -119,10 +117,13 @@ impl Disclosure {
         self.repaired = self.repaired.saturating_add(1);
     }
 
+    fn is_hiding(&self) -> bool {
+        self.hidden_since > Instant::ZERO
+    }
+
     /// A sign of a loss is withheld from the sender.
     pub(super) fn on_hidden(&mut self, now: Instant) {
-        if !self.is_hiding {
-            self.is_hiding = true;
+        if !self.is_hiding() {
             (self.hidden_since, self.hidden_until) = (now, self.departed_end);
         }
     }
@@ -141,12 +142,12 @@ impl Disclosure {
 
     /// An outage was not the sender's fault.
     pub(super) fn forgive(&mut self) {
-        (self.is_open, self.is_hiding, self.repaired) = (false, false, 0);
+        (self.is_open, self.hidden_since, self.repaired) = (false, Instant::ZERO, 0);
     }
 
     /// True if losses have been hidden for as long as they may be.
     pub(super) fn is_overdue(&self, config: &Config, now: Instant) -> bool {
-        self.is_hiding && now.since(self.hidden_since) > config.bounds.episode
+        self.is_hiding() && now.since(self.hidden_since) > config.bounds.episode
     }
 }
 

@@ -6,7 +6,7 @@
 //! offered, and costs nothing else. A flow of which not both SYNs were seen, since it was picked up
 //! on the way or displaced, has no known scale: its windows are not interpreted.
 
-use sansio::FlowKey;
+use sansio::{FlowKey, Packet};
 use std::collections::VecDeque;
 use wire::tcp::{Flags, Header};
 
@@ -48,6 +48,17 @@ pub(super) enum SackUse {
 pub(super) enum Origin {
     Fixed,
     Mobile,
+}
+
+impl Origin {
+    /// The flow of a packet that it sent: its data travels from the fixed host.
+    pub(super) fn flow_of(self, packet: &Packet) -> Option<FlowKey> {
+        let key = FlowKey::of(packet)?;
+        match self {
+            Origin::Fixed => Some(key),
+            Origin::Mobile => Some(key.reversed()),
+        }
+    }
 }
 
 /// Connections that may be between their SYN and their first data: 14 KB.

@@ -166,16 +166,16 @@ impl Agent {
     /// A packet from the fixed host's side.
     #[inline]
     fn on_wired_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
-        let Some((key, tcp)) = FlowKey::of(&packet).zip(packet.as_tcp()) else {
+        let Some(tcp) = packet.as_tcp() else {
             return sink.send(Side::RADIO, Priority::Normal, packet);
         };
         if tcp.flags.intersects(ENDS_STATE) {
-            self.forget(&key);
-            self.uplinks.forget(&key.reversed());
-            self.handshakes.note(key, Origin::Fixed, tcp);
+            self.on_syn_or_reset(&packet, tcp, Origin::Fixed);
             return sink.send(Side::RADIO, Priority::Normal, packet);
         }
-        if !self.uplinks.is_empty() {
+        if !self.uplinks.is_empty()
+            && let Some(key) = FlowKey::of(&packet)
+        {
             let context = (&*self.config, &mut self.shared, &mut *sink);
             self.uplinks.on_ack((key.reversed(), &packet), context, now);
         }
@@ -183,21 +183,16 @@ impl Agent {
         if range.0 == range.1 {
             return sink.send(Side::RADIO, Priority::Normal, packet);
         }
-        let slot = match self.slot_of(&key) {
-            Some(slot) => slot,
-            None if packet.payload.is_empty() => {
-                return sink.send(Side::RADIO, Priority::Normal, packet);
-            }
-            None => match self.create(key, range.0, sink, now) {
-                Some(slot) => slot,
-                None => return sink.send(Side::RADIO, Priority::Normal, packet),
-            },
-        };
+        let slot = self.slot_of(&packet, Origin::Fixed).or_else(|| {
+            let key = FlowKey::of(&packet).filter(|_| !packet.payload.is_empty())?;
+            self.create(key, range.0, sink, now)
+        });
+        let Some(slot) = slot else { return sink.send(Side::RADIO, Priority::Normal, packet) };
         self.with_flow(slot, sink, |flow, context| {
             if flow.is_far(range.0) {
                 // Another connection with the same four-tuple.
                 let accounted_bytes = flow.accounted_bytes;
-                *flow = Flow::new(key, range.0, context.config, now);
+                *flow = Flow::new(flow.key, range.0, context.config, now);
                 flow.accounted_bytes = accounted_bytes;
                 flow.timers.set(Timer::Idle, now + context.config.flow_idle);
             }
@@ -209,26 +204,25 @@ impl Agent {
     /// A packet from the mobile host's side.
     #[inline]
     fn on_radio_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
-        let Some((key, tcp)) = FlowKey::of(&packet).zip(packet.as_tcp()) else {
+        let Some(tcp) = packet.as_tcp() else {
             return sink.send(Side::WIRED, Priority::Normal, packet);
         };
-        let key = key.reversed();
         if tcp.flags.intersects(ENDS_STATE) {
-            self.forget(&key);
-            self.uplinks.forget(&key.reversed());
-            self.handshakes.note(key, Origin::Mobile, tcp);
+            self.on_syn_or_reset(&packet, tcp, Origin::Mobile);
             return sink.send(Side::WIRED, Priority::Normal, packet);
         }
         let data =
             (!packet.payload.is_empty() || tcp.flags.contains(Flags::FIN)).then(|| packet.clone());
-        match self.slot_of(&key).filter(|_| tcp.flags.contains(Flags::ACK)) {
+        let slot = self.slot_of(&packet, Origin::Mobile).filter(|_| tcp.flags.contains(Flags::ACK));
+        match slot {
             None => sink.send(Side::WIRED, Priority::Normal, packet),
             Some(slot) => self.on_acknowledgment(slot, packet, sink, now),
         }
-        if let Some(packet) = data {
-            let sack_use = || self.handshakes.take_sack(&key);
+        if let Some((packet, key)) = data.and_then(|data| FlowKey::of(&data).map(|key| (data, key)))
+        {
+            let sack_use = || self.handshakes.take_sack(&key.reversed());
             let context = (&*self.config, &mut self.shared, sink);
-            self.uplinks.on_data((key.reversed(), &packet), sack_use, context, now);
+            self.uplinks.on_data((key, &packet), sack_use, context, now);
         }
     }
 
@@ -258,12 +252,12 @@ impl Agent {
         if packet.cause != Cause::Probe {
             self.shared.air.on_departure(packet.bytes(), now);
         }
-        let Some((key, tcp)) = FlowKey::of(packet).zip(packet.as_tcp()) else { return };
+        let Some(tcp) = packet.as_tcp() else { return };
         let range = range(tcp, packet);
         if range.0 == range.1 {
             return;
         }
-        let Some(slot) = self.slot_of(&key) else { return };
+        let Some(slot) = self.slot_of(packet, Origin::Fixed) else { return };
         self.with_flow(slot, sink, |flow, context| {
             resend::on_departure(flow, packet, range, context, now);
             Fate::Keep
@@ -299,15 +293,33 @@ impl Agent {
         }
     }
 
-    /// The slot of a flow.
+    /// A SYN or RST passes: what was known of its flow is of another connection, or over.
+    #[cold]
+    fn on_syn_or_reset(&mut self, packet: &Packet, tcp: &Header, origin: Origin) {
+        let Some(key) = origin.flow_of(packet) else { return };
+        self.forget(&key);
+        self.uplinks.forget(&key.reversed());
+        self.handshakes.note(key, origin, tcp);
+    }
+
+    /// The slot of the flow of a packet that `origin` sent.
     #[inline]
-    fn slot_of(&mut self, key: &FlowKey) -> Option<u32> {
-        if let Some(Some(flow)) = self.flows.get(self.recent as usize)
-            && flow.key == *key
-        {
-            return Some(self.recent);
+    fn slot_of(&mut self, packet: &Packet, origin: Origin) -> Option<u32> {
+        if let Some(Some(flow)) = self.flows.get(self.recent as usize) {
+            let is_it = match origin {
+                Origin::Fixed => flow.key.is_of(packet),
+                Origin::Mobile => flow.key.is_reverse_of(packet),
+            };
+            if is_it {
+                return Some(self.recent);
+            }
         }
-        let slot = self.index.get(key)?;
+        self.look_up(packet, origin)
+    }
+
+    #[cold]
+    fn look_up(&mut self, packet: &Packet, origin: Origin) -> Option<u32> {
+        let slot = self.index.get(&origin.flow_of(packet)?)?;
         self.recent = slot;
         Some(slot)
     }
