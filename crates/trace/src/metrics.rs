@@ -289,7 +289,7 @@ impl Meter {
         let (Some(flow), Some(tcp)) = (FlowKey::of(packet), packet.as_tcp()) else { return };
         let end = tcp.seq + tcp.sequence_length(packet.payload.len());
         let transfer = match packet.payload {
-            Payload::Virtual { stream, .. } => self.transfer_of(stream),
+            Payload::Virtual { stream, length, .. } if length > 0 => self.transfer_of(stream),
             _ => None,
         };
         let sent = self.senders.entry((node, flow));
