@@ -304,7 +304,7 @@ pub(crate) struct LinkArgs {
     /// Schemes; `lasthop schemes` lists them
     #[arg(long, value_name = "LIST", help_heading = "Comparison")]
     pub(crate) schemes: Vec<String>,
-    /// bulk, or request:SIZE,every=T
+    /// bulk, or request:SIZE,every=T, or both at once: bulk+request:SIZE,every=T
     #[arg(long, help_heading = "Comparison")]
     pub(crate) traffic: Option<String>,
     /// Bytes of a bulk transfer, as in 10MB

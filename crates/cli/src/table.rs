@@ -8,7 +8,7 @@ use node::scenario::Loss;
 use report::table::{Cell, Column, Emphasis, Kind, Row as TableRow, Styling, Table};
 use std::io::IsTerminal;
 use study::statistics::{Mean, Quantiles};
-use study::{Lateness, Row, Sample, World};
+use study::{Lateness, QueueDelay, Row, Sample, World};
 
 /// Prints rows to stdout, the table's sentence above them.
 pub(crate) fn print(rows: &[Row]) {
@@ -160,6 +160,8 @@ enum Needed {
     IfDiffers,
     /// Only if a row has a value other than none or zero.
     IfAny,
+    /// Only if the largest value is a fifth above the smallest.
+    IfSpread,
 }
 
 impl ColumnOf {
@@ -170,6 +172,10 @@ impl ColumnOf {
             Needed::Always => true,
             Needed::IfDiffers => {
                 rows.windows(2).any(|two| cell(&two[0]).text != cell(&two[1]).text)
+            }
+            Needed::IfSpread => {
+                let values = || rows.iter().filter_map(|row| cell(row).value);
+                values().fold(0.0, f64::max) > 1.2 * values().fold(f64::INFINITY, f64::min)
             }
             Needed::IfAny => rows.iter().any(|row| cell(row).value.is_some_and(|v| v > 0.0)),
         }
@@ -221,7 +227,7 @@ fn value(
 /// What a user of the link notices.
 fn experience(statistic: Statistic) -> Vec<ColumnOf> {
     use Kind::{HighestIsBest, LowestIsBest};
-    use Needed::{Always, IfAny};
+    use Needed::{Always, IfAny, IfSpread};
     let goodput = "bytes delivered in order over the time it took";
     let share = "of what the last hop can deliver at this error rate";
     let stall = "longest time of a run in which nothing was delivered";
@@ -231,6 +237,7 @@ fn experience(statistic: Statistic) -> Vec<ColumnOf> {
         Statistic::Median => (("goodput p50", "Mbit/s (min-max)"), "of ceiling p50"),
     };
     let recovery = "from the link's return until 500 kB more are acknowledged";
+    let queue = "what data waits at the last hop, means over the runs";
     vec![
         value(goodput_of, HighestIsBest, goodput, Always, |row, by| by.goodput(row)),
         value((share_of, "%"), HighestIsBest, share, Always, |row, by| {
@@ -244,12 +251,15 @@ fn experience(statistic: Statistic) -> Vec<ColumnOf> {
             triple(row.recovery_after_outage_s)
         }),
         value(
-            ("latency p50/p95/max", "s"),
+            ("latency p50/p99/max", "s"),
             LowestIsBest,
-            "time a message takes",
+            "time a message takes, from application to application",
             IfAny,
-            |row, _| triple(row.latency_s),
+            |row, _| latency(row.latency_s),
         ),
+        value(("queue p50/p99", "ms"), LowestIsBest, queue, IfSpread, |row, _| {
+            queue_delay(row.queue_delay_s)
+        }),
     ]
 }
 
@@ -263,6 +273,7 @@ fn cost() -> Vec<ColumnOf> {
     let share = "bytes of probes over all bytes on the air, in all runs";
     let timeouts = "retransmission timeouts of the sender, per run";
     let air = "everything on the air of the last hop, both ways";
+    let packets = "packets that reach the base station from either side, per second";
     let given_up = "runs that did not deliver everything in 200 times the time";
     vec![
         value(("resent end to end", ""), Value, end_to_end, Always, |row, by| {
@@ -286,6 +297,7 @@ fn cost() -> Vec<ColumnOf> {
             let of = Sample::air_bytes_per_byte;
             number(row.air_bytes_per_byte.and_then(|mean| by.over(row, mean, of)), 3)
         }),
+        value(("packets handled", "/s"), Value, packets, IfAny, |row, _| small_packets(row)),
         value(("base station", "KiB"), Value, "most bytes in its caches", IfAny, |row, _| {
             number(Some(row.base_station_bytes_max as f64 / 1024.0), 0)
         }),
@@ -301,6 +313,24 @@ fn number(value: Option<f64>, digits: usize) -> Cell {
 
 fn pair(quantiles: Option<Quantiles>) -> Cell {
     quantiles.map_or_else(Cell::none, |q| Cell::number(q.max, format!("{:.2}/{:.2}", q.p50, q.max)))
+}
+
+fn latency(quantiles: Option<Quantiles>) -> Cell {
+    quantiles.map_or_else(Cell::none, |q| {
+        Cell::number(q.p99, format!("{:.3}/{:.3}/{:.3}", q.p50, q.p99, q.max))
+    })
+}
+
+fn queue_delay(delay: Option<QueueDelay>) -> Cell {
+    delay.map_or_else(Cell::none, |delay| {
+        let ms = |seconds: f64| seconds * 1e3;
+        Cell::number(ms(delay.p99), format!("{:.1}/{:.1}", ms(delay.p50), ms(delay.p99)))
+    })
+}
+
+/// Shown where packets are small: a base station's work is by the packet.
+fn small_packets(row: &Row) -> Cell {
+    number(row.base_station_packets_per_s.filter(|_| row.latency_s.is_some()), 0)
 }
 
 fn triple(quantiles: Option<Quantiles>) -> Cell {

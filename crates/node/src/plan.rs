@@ -3,7 +3,7 @@
 use crate::host::{Application, Host};
 use crate::scenario::{
     Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
-    Switch, Traffic, radio,
+    Size, Switch, Time, Traffic, radio,
 };
 use core::net::{IpAddr, Ipv4Addr};
 use link::preset::Pair;
@@ -258,10 +258,13 @@ impl Plan {
     }
 
     /// Bytes that each stream of the run has to deliver before it is over; a run with a duration
-    /// has one that never is.
+    /// has one that never is. Nobody waits for messages beside a transfer that ends.
     pub fn missing(&self) -> Vec<u64> {
+        let is_sized = |one: &Transfer| matches!(one.application, Application::Bulk { .. });
+        let ends = self.transfers.iter().any(is_sized);
         let one = self.transfers.iter().map(|transfer| match transfer.application {
             Application::Bulk { size } => size,
+            Application::Request { .. } if ends => 0,
             Application::Endless | Application::Request { .. } => u64::MAX,
         });
         (0..self.triples).flat_map(|_| one.clone()).collect()
@@ -286,19 +289,23 @@ fn addresses(triple: u32) -> (IpAddr, IpAddr) {
 }
 
 fn transfers(scenario: &Scenario, direction: Direction) -> Vec<Transfer> {
-    let application = match (scenario.traffic, scenario.amount) {
-        (Traffic::Request { size, every }, _) => {
-            Application::Request { size: size.0, every: every.0 }
-        }
-        (Traffic::Bulk, Amount::Size(size)) => Application::Bulk { size: size.0 },
-        (Traffic::Bulk, Amount::Duration(_)) => Application::Endless,
+    let bulk = match scenario.amount {
+        Amount::Size(size) => Application::Bulk { size: size.0 },
+        Amount::Duration(_) => Application::Endless,
+    };
+    let messages = |size: Size, every: Time| Application::Request { size: size.0, every: every.0 };
+    let applications = match scenario.traffic {
+        Traffic::Bulk => vec![bulk],
+        Traffic::Request { size, every } => vec![messages(size, every)],
+        Traffic::BulkAndRequest { size, every } => vec![bulk, messages(size, every)],
     };
     let ways: &[Way] = match direction {
         Direction::Down => &[Way::Down],
         Direction::Up => &[Way::Up],
         Direction::Both => &[Way::Down, Way::Up],
     };
-    ways.iter().map(|&direction| Transfer { direction, application }).collect()
+    let one = |application| ways.iter().map(move |&direction| Transfer { direction, application });
+    applications.into_iter().flat_map(one).collect()
 }
 
 fn hosts_config(scenario: &Scenario, case: &Case) -> Config {

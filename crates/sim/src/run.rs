@@ -7,7 +7,7 @@ use node::host::Application;
 use node::plan::Way;
 use sansio::{Duration, Instant, StreamId};
 use trace::checks::{Checks, Failure};
-use trace::metrics::{Measures, Meter, TransferSpec};
+use trace::metrics::{Idle, Measures, Meter, TransferSpec};
 use trace::{NodeId, Observer};
 
 /// What came of a run.
@@ -42,7 +42,8 @@ pub struct Counts {
 pub fn run<O: Observer>(plan: &Plan, seed: u64, observer: O) -> Outcome {
     let roles = roles(plan.triples);
     let mut checks = Checks::new(roles.clone());
-    let mut meter = Meter::new(roles, transfers(plan));
+    let idle = [&plan.radio.down, &plan.radio.up].map(idle);
+    let mut meter = Meter::new(roles, transfers(plan)).with_idle(idle);
     let network = Network::new(plan, seed);
     let mut kernel = Kernel::new(network, plan.missing(), (&mut checks, &mut meter, observer));
     let ended_at = kernel.run(plan.until());
@@ -55,6 +56,12 @@ pub fn run<O: Observer>(plan: &Plan, seed: u64, observer: O) -> Outcome {
         failures: checks.finish(under_way, ended_at),
         events,
     }
+}
+
+/// What one way of the last hop takes for a packet when nothing else is there.
+fn idle(hop: &link::hop::Config) -> Idle {
+    let (rate, fixed) = hop.unloaded();
+    Idle { rate, fixed }
 }
 
 /// Runs a plan and only counts: no records, no checks. For measuring speed.

@@ -7,6 +7,10 @@ use crate::statistics::Mean;
 const WORTH_IT: f64 = 1.03;
 /// A stall this many times shorter is.
 const STALL_WORTH_IT: f64 = 1.5;
+/// A delay grown by this much is noticed, and said.
+const DELAY_NOTICED: f64 = 1.2;
+/// A queue delay below this, seconds, is nobody's concern, however it has grown.
+const QUEUE_NOTICED_S: f64 = 0.01;
 
 /// How one scheme compares with plain over all cases that have both.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +26,10 @@ struct Gain<'a> {
     cases: usize,
     /// Plain's 95th percentile of the stall after an outage over the scheme's, the worst case.
     stall: Option<f64>,
+    /// The scheme's 99th percentile of the latency of messages over plain's, the worst case.
+    latency: Option<f64>,
+    /// Its 99th percentile of the queue delay, seconds, and that over plain's, where it grew most.
+    queue: Option<(f64, f64)>,
 }
 
 /// The advice. Where real kernels were measured, they alone are judged: a prediction beside them
@@ -70,7 +78,23 @@ fn sentence(best: &Gain<'_>, stall_helps: bool) -> String {
         1 => "it was slower in one case".to_owned(),
         slower => format!("it was slower in {slower} cases"),
     };
-    format!("Use {}: {reason}; {caution}.", best.scheme)
+    let harm = harm(best).into_iter().map(|harm| format!("; but {harm}"));
+    format!("Use {}: {reason}; {caution}{}.", best.scheme, harm.collect::<String>())
+}
+
+/// What gets worse while goodput or stalls get better.
+fn harm(gain: &Gain<'_>) -> Vec<String> {
+    let mut harm = Vec::new();
+    if let Some(latency) = gain.latency.filter(|ratio| *ratio >= DELAY_NOTICED) {
+        harm.push(format!("messages take up to {latency:.1} x as long (p99)"));
+    }
+    if let Some((seconds, ratio)) = gain.queue.filter(|(_, ratio)| *ratio >= DELAY_NOTICED) {
+        harm.push(format!(
+            "data waits up to {ratio:.1} x as long at the last hop ({:.0} ms, p99)",
+            seconds * 1e3
+        ));
+    }
+    harm
 }
 
 fn gain<'a>(rows: &[&Row], scheme: &'a str) -> Option<Gain<'a>> {
@@ -81,6 +105,8 @@ fn gain<'a>(rows: &[&Row], scheme: &'a str) -> Option<Gain<'a>> {
         slower: 0,
         cases: 0,
         stall: None,
+        latency: None,
+        queue: None,
     };
     let mut product = 1.0;
     for plain in rows.iter().filter(|row| row.scheme == "plain") {
@@ -98,6 +124,16 @@ fn gain<'a>(rows: &[&Row], scheme: &'a str) -> Option<Gain<'a>> {
         {
             let ratio = without.p95 / with.p95.max(1e-3);
             gain.stall = Some(gain.stall.map_or(ratio, |stall: f64| stall.min(ratio)));
+        }
+        if let (Some(with), Some(without)) = (row.latency_s, plain.latency_s) {
+            let ratio = with.p99 / without.p99.max(1e-3);
+            gain.latency = Some(gain.latency.map_or(ratio, |latency: f64| latency.max(ratio)));
+        }
+        if let (Some(with), Some(without)) = (row.queue_delay_s, plain.queue_delay_s)
+            && with.p99 >= QUEUE_NOTICED_S
+        {
+            let grown = (with.p99, with.p99 / without.p99.max(1e-3));
+            gain.queue = Some(gain.queue.filter(|worst| worst.1 >= grown.1).unwrap_or(grown));
         }
     }
     gain.goodput = libm::pow(product, 1.0 / gain.cases as f64);

@@ -15,4 +15,4 @@ pub mod sweep;
 pub use advice::advice;
 pub use compare::{Comparison, compare};
 pub use replicate::{Stop, replicate};
-pub use row::{Lateness, Row, Sample, World};
+pub use row::{Lateness, QueueDelay, Row, Sample, World};

@@ -103,8 +103,15 @@ pub struct Row {
     pub receiver_stall_after_outage_s: Option<Quantiles>,
     /// From the link's return until 500 kB more are acknowledged, over all outages, seconds.
     pub recovery_after_outage_s: Option<Quantiles>,
-    /// How long messages took, seconds; for requests.
+    /// How long messages took, seconds, over all runs; for requests. A message counts from when its
+    /// application writes it to when the peer's has all of it; one that is under way at the end
+    /// does not.
     pub latency_s: Option<Quantiles>,
+    /// What packets with payload waited at the last hop, seconds; see [`trace::metrics`]. Only of
+    /// the simulator.
+    pub queue_delay_s: Option<QueueDelay>,
+    /// Packets that reach the base station from either side, per second of a run.
+    pub base_station_packets_per_s: Option<f64>,
     /// Packets that end hosts sent again.
     pub retransmissions_end_to_end: f64,
     /// Packets that the base station sent again, without probes.
@@ -132,6 +139,15 @@ pub struct Row {
     /// The runs, in the order of their seeds.
     #[serde(skip)]
     pub samples: Vec<Sample>,
+}
+
+/// Queue delay at the last hop: means over the runs of what each has.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueueDelay {
+    /// Median of a run.
+    pub p50: f64,
+    /// 99th percentile of a run.
+    pub p99: f64,
 }
 
 /// The verdict of a row's runs.
@@ -181,7 +197,8 @@ impl Sample {
     pub fn goodput_bps(&self) -> f64 {
         let transfers = &self.measures.transfers;
         let bytes: u64 = transfers.iter().map(|transfer| transfer.delivered_bytes).sum();
-        let complete = self.finished && transfers.iter().all(|transfer| transfer.complete);
+        // Those with a size are complete together; messages beside them never are.
+        let complete = self.finished && transfers.iter().any(|transfer| transfer.complete);
         let last = transfers.iter().map(|transfer| transfer.last_delivered_at).max();
         let seconds = match last {
             Some(last) if complete => last.as_secs_f64(),
@@ -201,6 +218,17 @@ impl Sample {
     pub fn stall_s(&self) -> f64 {
         let stalls = self.measures.transfers.iter().map(|transfer| transfer.stall);
         stalls.max().map_or(0.0, |stall| stall.as_secs_f64())
+    }
+
+    /// Queue delay of the run, seconds.
+    fn queue_delay_s(&self) -> Option<QueueDelay> {
+        let delay = self.measures.queue_delay?;
+        Some(QueueDelay { p50: delay.p50.as_secs_f64(), p99: delay.p99.as_secs_f64() })
+    }
+
+    /// Packets that reach the base station, per second.
+    fn base_station_packets_per_s(&self) -> f64 {
+        self.measures.base_station_packets as f64 / self.seconds.max(1e-9)
     }
 
     /// Stalls after outages as the sender sees them, seconds.
@@ -259,6 +287,10 @@ impl Row {
             receiver_stall_after_outage_s: Quantiles::of(&receiver),
             recovery_after_outage_s: Quantiles::of(&recoveries),
             latency_s: Quantiles::of(&latencies),
+            queue_delay_s: mean_delay(&samples),
+            base_station_packets_per_s: Mean::of(&over(Sample::base_station_packets_per_s))
+                .map(|packets| packets.mean)
+                .filter(|packets| *packets > 0.0),
             retransmissions_end_to_end: per_run(|one| one.retransmissions_end_to_end),
             retransmissions_local: per_run(|one| one.retransmissions_local),
             probes: per_run(|one| one.probes),
@@ -293,6 +325,13 @@ impl Row {
     pub fn passed(&self) -> bool {
         self.checks.0.is_empty()
     }
+}
+
+fn mean_delay(samples: &[Sample]) -> Option<QueueDelay> {
+    let delays: Vec<QueueDelay> = samples.iter().filter_map(Sample::queue_delay_s).collect();
+    let mean = |of: fn(&QueueDelay) -> f64| Mean::of(&delays.iter().map(of).collect::<Vec<_>>());
+    let (p50, p99) = mean(|delay| delay.p50).zip(mean(|delay| delay.p99))?;
+    Some(QueueDelay { p50: p50.mean, p99: p99.mean })
 }
 
 /// The worse of two runs in each respect.

@@ -25,6 +25,8 @@ pub struct Quantiles {
     pub p50: f64,
     /// 95th percentile.
     pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
     /// The largest value.
     pub max: f64,
 }
@@ -51,7 +53,8 @@ impl Quantiles {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let max = *sorted.last()?;
-        Some(Quantiles { p50: quantile(&sorted, 0.5), p95: quantile(&sorted, 0.95), max })
+        let [p50, p95, p99] = [0.5, 0.95, 0.99].map(|p| quantile(&sorted, p));
+        Some(Quantiles { p50, p95, p99, max })
     }
 }
 
@@ -91,7 +94,8 @@ mod tests {
     fn quantiles_lie_between_the_nearest_values() {
         let values: Vec<f64> = (0..=100).rev().map(f64::from).collect();
         let quantiles = Quantiles::of(&values).expect("a sample");
-        assert_eq!((quantiles.p50, quantiles.p95, quantiles.max), (50.0, 95.0, 100.0));
+        let Quantiles { p50, p95, p99, max } = quantiles;
+        assert_eq!((p50, p95, p99, max), (50.0, 95.0, 99.0, 100.0));
         assert_eq!(Quantiles::of(&[1.0, 2.0]).expect("a sample").p50, 1.5);
         assert_eq!(Quantiles::of(&[]), None);
     }

@@ -3,7 +3,8 @@
 use node::scenario::Axis;
 use node::{Case, Draft, Plan, Scenario};
 use sansio::Instant;
-use study::{Row, Sample, World, advice};
+use study::statistics::Quantiles;
+use study::{QueueDelay, Row, Sample, World, advice};
 use trace::metrics::{Measures, Transfer};
 
 /// A row whose runs deliver a megabyte in these times.
@@ -65,4 +66,24 @@ fn predictions_alone_are_judged_by_their_means_and_measurements_by_their_medians
         let text = advice(&rows);
         assert!(text.contains(expected), "{world:?}: {text}");
     }
+}
+
+#[test]
+fn who_wins_goodput_and_makes_others_wait_is_told_so() {
+    let with = |scheme, seconds: &[f64], latency: f64, queue: f64| {
+        let mut row = row(scheme, World::Sim, seconds);
+        row.latency_s = Quantiles::of(&[latency]);
+        row.queue_delay_s = Some(QueueDelay { p50: queue / 2.0, p99: queue });
+        row
+    };
+    let plain = with("plain", &SLOW, 0.1, 0.05);
+    let told = advice(&[plain.clone(), with("snoop", &FAST, 0.25, 0.15)]);
+    let harm = "; but messages take up to 2.5 x as long (p99); but data waits up to 3.0 x as long \
+                at the last hop (150 ms, p99).";
+    assert!(told.starts_with("Use snoop: 2.00 x") && told.ends_with(harm), "{told}");
+    let harmless = advice(&[plain.clone(), with("snoop", &FAST, 0.11, 0.055)]);
+    assert!(harmless.ends_with("it was slower in none of the cases."), "{harmless}");
+    let short = with("plain", &SLOW, 0.1, 0.001);
+    let tiny = advice(&[short, with("snoop", &FAST, 0.1, 0.009)]);
+    assert!(!tiny.contains("waits"), "9 ms are nobody's concern: {tiny}");
 }

@@ -10,9 +10,18 @@
 //!   the link returned. A link that goes away again before that ends the sample there.
 //! - *recovery*: from the return of the link until 500 kB more are acknowledged at the sender.
 //! - *air bytes*: everything that used the last hop, both ways, lost or not.
+//! - *queue delay*: what a packet with payload takes from the moment at which its machine puts it
+//!   into the queue of the last hop until it arrives (or would have, had it not been lost), less
+//!   what the idle hop takes for it. So it counts waiting behind others, in the queue and on the
+//!   air, waiting for an outage's end and for repetitions of the link layer; a copy that a base
+//!   station sends again is a packet of its own.
+//! - *packets at the base station*: those that reach it from either side; each is looked at.
 
 use crate::{NodeId, Observer, Record, Role, What};
-use sansio::{Cause, Duration, EventKind, FlowKey, Instant, Packet, Payload, Side, StreamId};
+use sansio::{
+    BitRate, Cause, Duration, EventKind, FlowKey, Instant, Packet, PacketId, Payload, Side,
+    StreamId,
+};
 use std::collections::BTreeMap;
 use wire::tcp::{Flags, Seq};
 
@@ -59,6 +68,24 @@ pub struct Transfer {
 /// notices more than the first byte.
 pub const RECOVERY_BYTES: u32 = 500_000;
 
+/// What one way of the last hop takes for a packet when nothing else is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// At this rate its bits are sent.
+    pub rate: BitRate,
+    /// And what is the same for every packet: host cost and propagation.
+    pub fixed: Duration,
+}
+
+/// Queue delays of one run; see [the definition](self).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueDelay {
+    /// Median over the packets with payload.
+    pub p50: Duration,
+    /// 99 of 100 had no more.
+    pub p99: Duration,
+}
+
 /// What was measured of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measures {
@@ -84,6 +111,11 @@ pub struct Measures {
     pub base_station_bytes_max: u64,
     /// Duplicate ACKs that reached the senders.
     pub dupacks: u64,
+    /// Packets that reached base stations, from either side.
+    pub base_station_packets: u64,
+    /// Queue delay at the last hop; only of a meter that knows the idle hop, and if anything with
+    /// payload got there.
+    pub queue_delay: Option<QueueDelay>,
 }
 
 /// Measures a run.
@@ -94,6 +126,11 @@ pub struct Meter {
     progress: Vec<Progress>,
     senders: BTreeMap<(NodeId, FlowKey), Sent>,
     measures: Measures,
+    /// The idle last hop, toward the mobile host and back.
+    idle: Option<[Idle; 2]>,
+    /// Packets with payload in the last hop, and what they would take if it were idle.
+    in_last_hop: BTreeMap<PacketId, (Instant, Duration)>,
+    queue_delays: Vec<Duration>,
 }
 
 /// Where a transfer stands.
@@ -115,6 +152,8 @@ struct Sent {
     next: Seq,
     /// Highest ACK that came back.
     acknowledged: Option<Seq>,
+    /// Which of the transfers it carries, known from its first payload on.
+    transfer: Option<usize>,
 }
 
 impl Meter {
@@ -129,7 +168,17 @@ impl Meter {
             },
             specs,
             senders: BTreeMap::new(),
+            idle: None,
+            in_last_hop: BTreeMap::new(),
+            queue_delays: Vec::new(),
         }
+    }
+
+    /// Measures queue delays, too, against the last hop when it is idle: toward the mobile host,
+    /// and back.
+    pub fn with_idle(mut self, idle: [Idle; 2]) -> Self {
+        self.idle = Some(idle);
+        self
     }
 
     /// True once every transfer with a size is complete; never for a run without sized transfers.
@@ -156,13 +205,46 @@ impl Meter {
             let samples = &mut transfer.receiver_stalls_after_outage;
             end_wait(&mut progress.receiver_waits_since, samples, now);
         }
+        self.queue_delays.sort_unstable();
+        let quantile = |percent: usize| {
+            let last = self.queue_delays.len().checked_sub(1)?;
+            self.queue_delays.get((last * percent).div_ceil(100)).copied()
+        };
+        let pair = quantile(50).zip(quantile(99));
+        self.measures.queue_delay = pair.map(|(p50, p99)| QueueDelay { p50, p99 });
         self.measures
+    }
+
+    /// The transfer of a stream; most are numbered as they stand.
+    fn transfer_of(&self, stream: StreamId) -> Option<usize> {
+        let is = |spec: &TransferSpec| spec.stream == stream;
+        let index = stream.0 as usize;
+        if self.specs.get(index).is_some_and(is) {
+            Some(index)
+        } else {
+            self.specs.iter().position(is)
+        }
+    }
+
+    fn enter_last_hop(&mut self, node: NodeId, packet: &Packet, now: Instant) {
+        let Some([down, up]) = self.idle.filter(|_| !packet.payload.is_empty()) else { return };
+        let base = self.roles.get(node.0 as usize) == Some(&Role::BaseStation);
+        let idle = if base { down } else { up };
+        let alone = idle.rate.time_for(packet.bytes()) + idle.fixed;
+        self.in_last_hop.insert(packet.id, (now, alone));
+    }
+
+    /// It arrived, or was lost on the air.
+    fn leave_last_hop(&mut self, packet: &Packet, now: Instant) {
+        if let Some((since, alone)) = self.in_last_hop.remove(&packet.id) {
+            self.queue_delays.push(now.since(since).saturating_sub(alone));
+        }
     }
 
     fn on_delivered(&mut self, node: NodeId, payload: &Payload, now: Instant) {
         let Payload::Virtual { stream, length, .. } = payload else { return };
-        let here = |spec: &TransferSpec| spec.receiver == node && spec.stream == *stream;
-        let Some(index) = self.specs.iter().position(here) else { return };
+        let index = self.transfer_of(*stream);
+        let Some(index) = index.filter(|index| self.specs[*index].receiver == node) else { return };
         let (spec, transfer) = (&self.specs[index], &mut self.measures.transfers[index]);
         let progress = &mut self.progress[index];
         transfer.delivered_bytes += u64::from(*length);
@@ -206,9 +288,14 @@ impl Meter {
         }
         let (Some(flow), Some(tcp)) = (FlowKey::of(packet), packet.as_tcp()) else { return };
         let end = tcp.seq + tcp.sequence_length(packet.payload.len());
+        let transfer = match packet.payload {
+            Payload::Virtual { stream, length, .. } if length > 0 => self.transfer_of(stream),
+            _ => None,
+        };
         let sent = self.senders.entry((node, flow));
-        let sent = sent.or_insert(Sent { next: end, acknowledged: None });
+        let sent = sent.or_insert(Sent { next: end, acknowledged: None, transfer: None });
         sent.next = sent.next.max(end);
+        sent.transfer = sent.transfer.or(transfer);
     }
 
     fn on_host_arrival(&mut self, node: NodeId, packet: &Packet, now: Instant) {
@@ -225,7 +312,8 @@ impl Meter {
         }
         sent.acknowledged = Some(tcp.ack);
         let here = |spec: &TransferSpec| spec.sender == node;
-        let Some(index) = self.specs.iter().position(here) else { return };
+        let index = sent.transfer.or_else(|| self.specs.iter().position(here));
+        let Some(index) = index else { return };
         let (transfer, progress) = (&mut self.measures.transfers[index], &mut self.progress[index]);
         end_wait(&mut progress.sender_waits_since, &mut transfer.stalls_after_outage, now);
         if let Some((since, from)) = progress.recovers_since
@@ -254,6 +342,9 @@ impl Meter {
             let connections = self.senders.range((spec.sender, LOWEST)..);
             let mut own = connections.take_while(|((node, _), _)| *node == spec.sender);
             let outstanding = own.find_map(|(_, sent)| {
+                if sent.transfer.is_some_and(|transfer| transfer != index) {
+                    return None;
+                }
                 sent.acknowledged.filter(|acknowledged| sent.next.after(*acknowledged))
             });
             let Some(acknowledged) = outstanding else { continue };
@@ -295,22 +386,34 @@ impl Observer for Meter {
     fn record(&mut self, record: &Record<'_>) {
         let (node, now) = (record.node, record.at);
         match record.what {
-            What::Sent { packet, .. } => self.on_sent(node, packet),
+            What::Sent { side, packet, .. } => {
+                self.on_sent(node, packet);
+                if self.is_air(node, side) {
+                    self.enter_last_hop(node, packet, now);
+                }
+            }
             What::Arrived { side, packet } => {
                 if self.is_air(node, side) {
                     self.measures.air_bytes += u64::from(packet.bytes());
+                    self.leave_last_hop(packet, now);
                 }
-                if self.roles.get(node.0 as usize) != Some(&Role::BaseStation) {
+                if self.roles.get(node.0 as usize) == Some(&Role::BaseStation) {
+                    self.measures.base_station_packets += 1;
+                } else {
                     self.on_host_arrival(node, packet, now);
                 }
             }
             What::Lost { side, packet, .. } => {
                 if self.is_air(node, side) {
                     self.measures.air_bytes += u64::from(packet.bytes());
+                    self.leave_last_hop(packet, now);
                 }
                 self.measures.lost += 1;
             }
-            What::QueueFull { .. } => self.measures.queue_full += 1,
+            What::QueueFull { packet, .. } => {
+                self.in_last_hop.remove(&packet.id);
+                self.measures.queue_full += 1;
+            }
             What::Delivered { payload } => self.on_delivered(node, payload, now),
             What::LinkDown { .. } => self.on_link_down(node, now),
             What::LinkUp { .. } => self.on_link_up(node, now),

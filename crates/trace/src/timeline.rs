@@ -146,6 +146,11 @@ impl Timeline {
             self.first = FlowKey::of(packet).map(|flow| (flow, tcp.seq + 1));
         }
         let Some(offset) = self.end_offset(packet) else { return };
+        // A host may open several connections; the one that carries the stream is meant.
+        if let Some(tcp) = packet.as_tcp().filter(|_| node == self.spec.sender) {
+            let begin = (offset - u64::from(packet.payload.len())) as u32;
+            self.first = FlowKey::of(packet).map(|flow| (flow, Seq(tcp.seq.0.wrapping_sub(begin))));
+        }
         let points = match packet.cause {
             Cause::EndToEndRetransmission => &mut self.end_to_end,
             Cause::LocalRetransmission => &mut self.local,

@@ -75,4 +75,14 @@ impl Config {
             self.rate
         }
     }
+
+    /// What an idle hop takes for a packet: the rate of its bits, and what is the same for all. Of
+    /// what is recorded, what it adds counts as waiting.
+    pub fn unloaded(&self) -> (BitRate, Duration) {
+        let delay = channel::delay(&self.channels).unwrap_or(self.delay);
+        match &self.capacity {
+            Some(_) => (BitRate::from_bps(u64::MAX), delay),
+            None => (self.service_rate(), self.host_cost + delay),
+        }
+    }
 }

@@ -88,6 +88,14 @@ pub enum Traffic {
         /// Time between messages.
         every: Time,
     },
+    /// `bulk+request:SIZE,every=T`: both at once, a connection each between the same two hosts, as
+    /// when somebody clicks during a download.
+    BulkAndRequest {
+        /// Bytes of one message.
+        size: Size,
+        /// Time between messages.
+        every: Time,
+    },
 }
 
 as_text!(BitErrors, Loss, Outage, Traffic);
@@ -305,19 +313,28 @@ impl FromStr for Traffic {
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let parsed = match text.trim() {
             "bulk" => Some(Traffic::Bulk),
-            text => text.strip_prefix("request:").and_then(|rest| {
-                let (size, every) = rest.split_once(',')?;
-                let (size, every): (Size, Time) =
-                    (size.parse().ok()?, every.strip_prefix("every=")?.parse().ok()?);
-                (!every.0.is_zero()).then_some(Traffic::Request { size, every })
-            }),
+            text => match text.strip_prefix("bulk+") {
+                Some(text) => {
+                    messages(text).map(|(size, every)| Traffic::BulkAndRequest { size, every })
+                }
+                None => messages(text).map(|(size, every)| Traffic::Request { size, every }),
+            },
         };
         parsed.ok_or_else(|| QuantityError {
             value: text.to_owned(),
             what: "a kind of traffic",
-            expected: "bulk, or request:SIZE,every=T as in request:2kB,every=100ms",
+            expected: "bulk, request:SIZE,every=T as in request:2kB,every=100ms, or both as in \
+                       bulk+request:2kB,every=100ms",
         })
     }
+}
+
+/// What stands after `request:`.
+fn messages(text: &str) -> Option<(Size, Time)> {
+    let (size, every) = text.strip_prefix("request:")?.split_once(',')?;
+    let (size, every): (Size, Time) =
+        (size.parse().ok()?, every.strip_prefix("every=")?.parse().ok()?);
+    (size.0 > 0 && !every.0.is_zero()).then_some((size, every))
 }
 
 impl fmt::Display for Traffic {
@@ -325,6 +342,9 @@ impl fmt::Display for Traffic {
         match self {
             Traffic::Bulk => f.write_str("bulk"),
             Traffic::Request { size, every } => write!(f, "request:{size},every={every}"),
+            Traffic::BulkAndRequest { size, every } => {
+                write!(f, "bulk+request:{size},every={every}")
+            }
         }
     }
 }
@@ -369,7 +389,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Outage>().expect(text).to_string(), text);
         }
-        for text in ["bulk", "request:2kB,every=100ms"] {
+        for text in ["bulk", "request:2kB,every=100ms", "bulk+request:2kB,every=100ms"] {
             assert_eq!(text.parse::<Traffic>().expect(text).to_string(), text);
         }
     }
@@ -407,7 +427,16 @@ mod tests {
         ] {
             assert!(text.parse::<Outage>().is_err(), "{text}");
         }
-        for text in ["request:2kB", "request:2kB,every=0s", "request:every=1s", "web"] {
+        for text in [
+            "request:2kB",
+            "request:2kB,every=0s",
+            "request:0B,every=1s",
+            "request:every=1s",
+            "bulk+",
+            "bulk+bulk",
+            "request:2kB,every=1s+bulk",
+            "web",
+        ] {
             assert!(text.parse::<Traffic>().is_err(), "{text}");
         }
     }

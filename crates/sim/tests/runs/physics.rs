@@ -168,3 +168,73 @@ fn the_two_directions_of_a_preset_differ_until_somebody_says_otherwise() {
     assert_eq!(rates("radio = \"lte\"\nrate = \"20Mbit/s\""), [20, 20]);
     assert_eq!(rates("radio = \"leo\"\nqueue = \"50p\""), [100, 10]);
 }
+
+/// 1500 bytes take 6 ms at 2 Mbit/s: of a window of 20 segments, the last waits for 19 others less
+/// what the rest of the path holds.
+#[test]
+fn data_waits_at_the_last_hop_for_the_window_before_it() {
+    let with = |window: &str, queue: &str| {
+        let text = format!(
+            "rate = \"2Mbit/s\"\ndelay = \"5ms\"\nwired-delay = \"5ms\"\ntcp = \"sack\"\n\
+             size = \"4MB\"\nschemes = \"plain\"\nwindow = \"{window}\"\nqueue = \"{queue}\""
+        );
+        let (_, plan) = plans(&text).swap_remove(0);
+        let outcome = sim::run(&plan, 1, trace::Nothing);
+        assert_eq!(outcome.failures, []);
+        outcome.measures.queue_delay.expect("data crossed the hop").p99.as_secs_f64()
+    };
+    // Two segments of 1448 bytes fit into the round trip of 20 ms and do not wait for the rest,
+    // but for each other: sent together by one ACK.
+    let short = with("2896B", "100p");
+    assert!(short <= 0.0061, "{short}");
+    let long = with("28960B", "100p");
+    let expected = (20.0 - 0.020 / 0.006) * 0.006;
+    assert!((long - expected).abs() <= 0.012, "{long}, expected {expected}");
+    // A queue of 5 bounds it, whatever the window: 5 packets before it, one on the air.
+    let bounded = with("64KiB", "5p");
+    assert!(bounded <= 0.0361, "{bounded}");
+}
+
+/// A message beside a download waits behind the download's queue; alone it does not.
+#[test]
+fn a_click_during_a_download_waits_for_the_queue() {
+    let p50 = |traffic: &str, queue: &str| {
+        let text = format!(
+            "rate = \"2Mbit/s\"\ndelay = \"5ms\"\nwired-delay = \"5ms\"\ntcp = \"sack\"\n\
+             duration = \"30s\"\nschemes = [\"plain\", \"snoop-modern\"]\nqueue = \"{queue}\"\n\
+             window = \"256KiB\"\ntraffic = \"{traffic}\""
+        );
+        plans(&text)
+            .iter()
+            .map(|(case, plan)| {
+                let outcome = sim::run(plan, 1, trace::Nothing);
+                assert_eq!(outcome.failures, [], "{case:?}");
+                let mut latencies =
+                    outcome.measures.transfers.last().expect("one").latencies.clone();
+                assert!(latencies.len() > 100, "{case:?}: {}", latencies.len());
+                latencies.sort();
+                latencies[latencies.len() / 2].as_secs_f64()
+            })
+            .fold(0.0, f64::max)
+    };
+    // 552 bytes take 2.2 ms on the air, less than 0.1 on the wire, and 10 ms to propagate.
+    let alone = p50("request:500B,every=200ms", "50p");
+    assert!((alone - 0.0123).abs() < 0.0005, "{alone}");
+    let (long, short) =
+        (p50("bulk+request:500B,every=200ms", "50p"), p50("bulk+request:500B,every=200ms", "10p"));
+    assert!(long > 0.1 && long < 0.32, "behind at most 51 packets of 6 ms: {long}");
+    assert!(short < 0.08, "behind at most 11: {short}");
+}
+
+/// A transfer with a size ends the run, whatever messages are beside it.
+#[test]
+fn messages_beside_a_transfer_do_not_keep_it_from_ending() {
+    let text = "traffic = \"bulk+request:500B,every=100ms\"\nsize = \"1MB\"\ntcp = \"sack\"\n\
+                schemes = \"plain\"";
+    let (_, plan) = plans(text).swap_remove(0);
+    let outcome = sim::run(&plan, 1, trace::Nothing);
+    let [bulk, messages] = outcome.measures.transfers.as_slice() else { panic!("two transfers") };
+    assert!(outcome.finished && bulk.complete && !messages.complete);
+    assert_eq!(bulk.last_delivered_at, outcome.ended_at);
+    assert!((20..60).contains(&messages.latencies.len()), "one each 100 ms of 4 to 6 s");
+}
