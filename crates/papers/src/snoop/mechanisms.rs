@@ -74,7 +74,7 @@ struct Mechanism {
 /// From the best to the worst with 32 KB.
 const TABLE: [Mechanism; 4] = [
     Mechanism { name: "snoop", scheme: "snoop", sender: Sender::Reno, published: [1.29, 1.36] },
-    Mechanism { name: "SACK", scheme: "plain", sender: Sender::Sack1, published: [0.68, 1.12] },
+    Mechanism { name: "SACK", scheme: "plain", sender: Sender::Sack, published: [0.68, 1.12] },
     Mechanism {
         name: "NewReno",
         scheme: "plain",
@@ -134,8 +134,8 @@ fn table(results: &Results) -> Judged {
     .with_points(points)
     .because(
         "Four of the twelve rows: EXP-SN-W-link, -split and -ELN say what the others need. The \
-         best of these four is the measure on both sides. SACK is Fall and Floyd's sender. Absolute \
-         values are not judged; Snoop's are higher for the reason of EXP-SN-F7-V."
+         best of these four is the measure on both sides. SACK is RFC 6675's sender. \
+         Absolute values are not judged; Snoop's are higher for the reason of EXP-SN-F7-V."
             .into(),
     )
 }

@@ -37,6 +37,7 @@ mod sack;
 mod statistics;
 mod timers;
 mod uplink;
+mod yielding;
 
 pub use config::Config;
 pub use statistics::Statistics;
@@ -357,68 +358,6 @@ impl Agent {
         }
     }
 
-    /// A place for a new flow, if the limit allows or another flow yields (MOD-14).
-    fn create(
-        &mut self,
-        key: FlowKey,
-        start: Seq,
-        sink: &mut impl Sink,
-        now: Instant,
-    ) -> Option<u32> {
-        let most = self.config.flows_max.min(TimerQueue::SLOTS_MAX) as usize;
-        if self.index.len() >= most && !self.make_one_yield(now) {
-            self.shared.statistics.flows_refused += 1;
-            limit(sink, key, "snoop flows", self.index.len() as u64);
-            return None;
-        }
-        let mut flow = Flow::new(key, start, &self.config, now);
-        flow.scale = self.handshakes.take_scale(&key);
-        flow.timers.set(Timer::Idle, now + self.config.flow_idle);
-        let slot = self.free.pop().unwrap_or_else(|| {
-            if self.flows.is_empty() {
-                // Often there is but one.
-                self.flows.reserve_exact(1);
-            }
-            self.flows.push(None);
-            self.flows.len() as u32 - 1
-        });
-        self.flows[slot as usize] = Some(flow);
-        self.index.insert(key, slot);
-        self.shared.statistics.flows_created += 1;
-        Some(slot)
-    }
-
-    /// Looks at a few flows, going round, and forgets the one idle for longest if that is long
-    /// enough. Active flows never yield, however many strangers knock.
-    fn make_one_yield(&mut self, now: Instant) -> bool {
-        let mut idlest: Option<(Instant, FlowKey)> = None;
-        for _ in 0..FLOWS_LOOKED_AT.min(self.flows.len()) {
-            self.hand = (self.hand + 1) % self.flows.len();
-            if let Some(flow) = &self.flows[self.hand]
-                && idlest.is_none_or(|(active_at, _)| flow.active_at < active_at)
-            {
-                idlest = Some((flow.active_at, flow.key));
-            }
-        }
-        match idlest {
-            Some((active_at, key)) if now.since(active_at) >= self.config.flow_yields_after => {
-                self.forget(&key);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Forgets a flow's state, if there is any.
-    fn forget(&mut self, key: &FlowKey) {
-        let Some(slot) = self.index.remove(key) else { return };
-        self.timers.clear(slot);
-        if let Some(flow) = self.flows[slot as usize].take() {
-            self.shared.held_bytes -= u64::from(flow.accounted_bytes);
-        }
-        self.free.push(slot);
-    }
-
     /// SNOOP-GEN-3: all state is soft.
     fn forget_all(&mut self) {
         self.index.clear();
@@ -478,8 +417,6 @@ impl Agent {
 
 /// A connection begins or breaks: what was known of the four-tuple is void (SNOOP-DATA-8).
 const ENDS_STATE: Flags = Flags::SYN.with(Flags::RST);
-/// Flows looked at for one that yields.
-const FLOWS_LOOKED_AT: usize = 8;
 
 /// The sequence range of a segment.
 #[inline]

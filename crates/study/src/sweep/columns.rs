@@ -314,6 +314,21 @@ const COLUMNS: &[Column] = &[
     real(Group::Measure, "latency_max_s", "the longest of them, s", |run| {
         latency(run).map(|latency| latency.max)
     }),
+    real(
+        Group::Measure,
+        "queue_delay_p50_s",
+        "wait of data for the last hop, median, s; empty without",
+        |run| run.sample.measures.queue_delay.map(|delay| delay.p50.as_secs_f64()),
+    ),
+    real(Group::Measure, "queue_delay_p99_s", "99th percentile of the same, s", |run| {
+        run.sample.measures.queue_delay.map(|delay| delay.p99.as_secs_f64())
+    }),
+    integer(
+        Group::Measure,
+        "base_station_packets",
+        "packets that reached the base station, from either side",
+        |run| Some(run.sample.measures.base_station_packets as i64),
+    ),
     integer(Group::Measure, "retransmissions_end_to_end", "packets that hosts sent again", |run| {
         Some(run.sample.measures.retransmissions_end_to_end as i64)
     }),

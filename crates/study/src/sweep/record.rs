@@ -12,7 +12,7 @@ use super::Name;
 use crate::row::Sample;
 use sansio::{Duration, Instant};
 use serde::{Deserialize, Serialize};
-use trace::metrics::{Measures, Transfer};
+use trace::metrics::{Measures, QueueDelay, Transfer};
 
 /// The text of a run's record, with the newline at its end.
 pub fn encode(name: Name, sample: &Sample) -> String {
@@ -69,6 +69,9 @@ struct Body {
     queue_full: u64,
     base_station_bytes_max: u64,
     dupacks: u64,
+    base_station_packets: u64,
+    /// p50 and p99.
+    queue_delay_ns: Option<[u64; 2]>,
     failures: Vec<String>,
 }
 
@@ -98,6 +101,8 @@ impl Body {
             queue_full,
             base_station_bytes_max,
             dupacks,
+            base_station_packets,
+            queue_delay,
         } = &sample.measures;
         Body {
             ended_ns: Duration::from_secs_f64(sample.seconds).as_nanos(),
@@ -113,6 +118,9 @@ impl Body {
             queue_full: *queue_full,
             base_station_bytes_max: *base_station_bytes_max,
             dupacks: *dupacks,
+            base_station_packets: *base_station_packets,
+            queue_delay_ns: queue_delay
+                .map(|QueueDelay { p50, p99 }| [p50, p99].map(Duration::as_nanos)),
             failures: sample.failures.clone(),
         }
     }
@@ -134,6 +142,11 @@ impl Body {
                 queue_full: self.queue_full,
                 base_station_bytes_max: self.base_station_bytes_max,
                 dupacks: self.dupacks,
+                base_station_packets: self.base_station_packets,
+                queue_delay: self.queue_delay_ns.map(|delays| {
+                    let [p50, p99] = delays.map(Duration::from_nanos);
+                    QueueDelay { p50, p99 }
+                }),
             },
             failures: self.failures,
             radio_late: None,
@@ -211,6 +224,11 @@ mod tests {
             queue_full: 10,
             base_station_bytes_max: 11,
             dupacks: 12,
+            base_station_packets: 13,
+            queue_delay: Some(QueueDelay {
+                p50: Duration::from_nanos(14),
+                p99: Duration::from_nanos(15),
+            }),
         };
         Sample {
             seed: 17,

@@ -1,0 +1,74 @@
+//! Flows come and go: their number is bounded, and an idle one yields to a new one (MOD-14).
+
+use super::flow::Flow;
+use super::timers::Timer;
+use super::{Agent, limit};
+use sansio::{FlowKey, Instant, Sink, TimerQueue};
+use wire::tcp::Seq;
+
+/// Flows looked at for one that yields.
+const FLOWS_LOOKED_AT: usize = 8;
+
+impl Agent {
+    /// A place for a new flow, if the limit allows or another flow yields (MOD-14).
+    pub(super) fn create(
+        &mut self,
+        key: FlowKey,
+        start: Seq,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) -> Option<u32> {
+        let most = self.config.flows_max.min(TimerQueue::SLOTS_MAX) as usize;
+        if self.index.len() >= most && !self.make_one_yield(now) {
+            self.shared.statistics.flows_refused += 1;
+            limit(sink, key, "snoop flows", self.index.len() as u64);
+            return None;
+        }
+        let mut flow = Flow::new(key, start, &self.config, now);
+        flow.scale = self.handshakes.take_scale(&key);
+        flow.timers.set(Timer::Idle, now + self.config.flow_idle);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            if self.flows.is_empty() {
+                // Often there is but one.
+                self.flows.reserve_exact(1);
+            }
+            self.flows.push(None);
+            self.flows.len() as u32 - 1
+        });
+        self.flows[slot as usize] = Some(flow);
+        self.index.insert(key, slot);
+        self.shared.statistics.flows_created += 1;
+        Some(slot)
+    }
+
+    /// Looks at a few flows, going round, and forgets the one idle for longest if that is long
+    /// enough. Active flows never yield, however many strangers knock.
+    fn make_one_yield(&mut self, now: Instant) -> bool {
+        let mut idlest: Option<(Instant, FlowKey)> = None;
+        for _ in 0..FLOWS_LOOKED_AT.min(self.flows.len()) {
+            self.hand = (self.hand + 1) % self.flows.len();
+            if let Some(flow) = &self.flows[self.hand]
+                && idlest.is_none_or(|(active_at, _)| flow.active_at < active_at)
+            {
+                idlest = Some((flow.active_at, flow.key));
+            }
+        }
+        match idlest {
+            Some((active_at, key)) if now.since(active_at) >= self.config.flow_yields_after => {
+                self.forget(&key);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Forgets a flow's state, if there is any.
+    pub(super) fn forget(&mut self, key: &FlowKey) {
+        let Some(slot) = self.index.remove(key) else { return };
+        self.timers.clear(slot);
+        if let Some(flow) = self.flows[slot as usize].take() {
+            self.shared.held_bytes -= u64::from(flow.accounted_bytes);
+        }
+        self.free.push(slot);
+    }
+}
