@@ -1,9 +1,9 @@
 //! Many runs: replicates of every case of a scenario on all cores, summarised with 95 % intervals.
 //!
 //! Map: [`mod@replicate`] (many runs on all cores), [`mod@compare`] (all cases, all seeds),
-//! [`sweep`] (every combination of a study's axes, kept run by run), [`row`] (the result schema, the
-//! same for simulator and lab), [`statistics`] (means, intervals, quantiles), [`mod@advice`] (one
-//! sentence with its reason).
+//! [`sweep`] (every combination of a study's axes, kept run by run), [`row`] (the result schema,
+//! the same for simulator and lab), [`statistics`] (means, intervals, quantiles), [`mod@advice`]
+//! (one sentence with its reason).
 
 pub mod advice;
 pub mod compare;
