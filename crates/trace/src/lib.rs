@@ -14,4 +14,4 @@ pub mod story;
 pub mod text;
 pub mod timeline;
 
-pub use record::{NodeId, Nothing, Observer, Record, Role, What};
+pub use record::{NodeId, Nothing, Observer, Record, Role, Until, What};

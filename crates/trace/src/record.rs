@@ -134,6 +134,21 @@ impl Observer for Nothing {
     fn record(&mut self, _: &Record<'_>) {}
 }
 
+/// Shows an observer what happened up to an instant, that instant included. What comes after the
+/// end of a run, when its machines are stopped one by one, is no part of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Until<O>(pub Instant, pub O);
+
+impl<O: Observer> Observer for Until<O> {
+    const ON: bool = O::ON;
+    const QUEUES: bool = O::QUEUES;
+    fn record(&mut self, record: &Record<'_>) {
+        if record.at <= self.0 {
+            self.1.record(record);
+        }
+    }
+}
+
 impl<O: Observer> Observer for &mut O {
     const ON: bool = O::ON;
     const QUEUES: bool = O::QUEUES;
@@ -172,5 +187,30 @@ impl<A: Observer, B: Observer, C: Observer> Observer for (A, B, C) {
         self.0.record(record);
         self.1.record(record);
         self.2.record(record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Seen(Vec<u64>);
+
+    impl Observer for Seen {
+        const ON: bool = true;
+        fn record(&mut self, record: &Record<'_>) {
+            self.0.push(record.at.as_nanos());
+        }
+    }
+
+    #[test]
+    fn what_comes_after_the_end_of_a_run_is_not_shown() {
+        let mut seen = Seen(Vec::new());
+        let mut until = Until(Instant::from_nanos(2), &mut seen);
+        for at in 1..=3 {
+            let what = What::LinkUp { side: Side::RADIO };
+            until.record(&Record { at: Instant::from_nanos(at), node: NodeId(1), what });
+        }
+        assert_eq!(seen.0, [1, 2]);
     }
 }

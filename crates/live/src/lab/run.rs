@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{Scope, ScopedJoinHandle};
 use trace::metrics::{Measures, Meter, TransferSpec};
-use trace::{Observer, Role};
+use trace::{Observer, Role, Until};
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -313,7 +313,7 @@ fn result<O: Observer>(
     observer: &mut O,
 ) -> LabRun {
     let mut meter = Meter::new(roles(), transfers(setup));
-    replay(&report, streams, &mut (&mut meter, observer));
+    replay(&report, streams, &mut (Until(ending.at, &mut meter), observer));
     let mut measures = meter.finish(ending.at);
     let mut failure = ending.failure;
     let mut results = Vec::new();
