@@ -22,7 +22,7 @@ use sansio::{
     BitRate, Cause, Duration, EventKind, FlowKey, Instant, Packet, PacketId, Payload, Side,
     StreamId,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use wire::tcp::{Flags, Seq};
 
 /// One transfer of a run.
@@ -128,8 +128,9 @@ pub struct Meter {
     measures: Measures,
     /// The idle last hop, toward the mobile host and back.
     idle: Option<[Idle; 2]>,
-    /// Packets with payload in the last hop, and what they would take if it were idle.
-    in_last_hop: BTreeMap<PacketId, (Instant, Duration)>,
+    /// Packets with payload in the last hop in the order in which they entered, which is almost
+    /// that in which they leave: since when, and what they would take if it were idle.
+    in_last_hop: VecDeque<(PacketId, Instant, Duration)>,
     queue_delays: Vec<Duration>,
 }
 
@@ -169,7 +170,7 @@ impl Meter {
             specs,
             senders: BTreeMap::new(),
             idle: None,
-            in_last_hop: BTreeMap::new(),
+            in_last_hop: VecDeque::new(),
             queue_delays: Vec::new(),
         }
     }
@@ -231,12 +232,14 @@ impl Meter {
         let base = self.roles.get(node.0 as usize) == Some(&Role::BaseStation);
         let idle = if base { down } else { up };
         let alone = idle.rate.time_for(packet.bytes()) + idle.fixed;
-        self.in_last_hop.insert(packet.id, (now, alone));
+        self.in_last_hop.push_back((packet.id, now, alone));
     }
 
     /// It arrived, or was lost on the air.
     fn leave_last_hop(&mut self, packet: &Packet, now: Instant) {
-        if let Some((since, alone)) = self.in_last_hop.remove(&packet.id) {
+        let mut inside = self.in_last_hop.iter();
+        let place = inside.position(|(id, ..)| *id == packet.id);
+        if let Some((_, since, alone)) = place.and_then(|place| self.in_last_hop.remove(place)) {
             self.queue_delays.push(now.since(since).saturating_sub(alone));
         }
     }
@@ -411,7 +414,10 @@ impl Observer for Meter {
                 self.measures.lost += 1;
             }
             What::QueueFull { packet, .. } => {
-                self.in_last_hop.remove(&packet.id);
+                // It is the last that entered.
+                if self.in_last_hop.back().is_some_and(|(id, ..)| *id == packet.id) {
+                    self.in_last_hop.pop_back();
+                }
                 self.measures.queue_full += 1;
             }
             What::Delivered { payload } => self.on_delivered(node, payload, now),
