@@ -90,7 +90,8 @@ fn harm(gain: &Gain<'_>) -> Vec<String> {
     if let Some(latency) = gain.latency.filter(|ratio| *ratio >= DELAY_NOTICED) {
         harm.push(format!("messages take up to {latency:.1} x as long (p99)"));
     }
-    if let Some((with, without)) = gain.queue.filter(|(with, without)| *with >= without * DELAY_NOTICED)
+    if let Some((with, without)) =
+        gain.queue.filter(|(with, without)| *with >= without * DELAY_NOTICED)
     {
         harm.push(format!(
             "data waits up to {:.0} ms at the last hop (p99), behind plain TCP {:.0} ms",

@@ -4,7 +4,7 @@
 //! and may vanish at any instant (SNOOP-GEN-3). The next expected ACK of the paper is not stored:
 //! it is any ACK above the last one.
 
-use super::aside::Reason;
+use super::aside::{Reason, Rest};
 use super::cache::{Cache, Entry};
 use super::config::Config;
 use super::disclosure::Disclosure;
@@ -48,6 +48,8 @@ pub(super) struct Flow {
     pub(super) expected_dupacks: u32,
     /// Unexpected duplicate ACKs in a row.
     pub(super) dupacks: u32,
+    /// Rests after needless repairs.
+    pub(super) rest: Rest,
     /// The mobile host's last segment, as far as an ACK in its name needs it.
     pub(super) mobile: Mobile,
     /// Since when the mobile host has had something to answer; its last packet, if there was
@@ -125,7 +127,8 @@ pub(super) struct WiredRoundTrip {
     awaited: Option<u32>,
     /// and when it passed.
     passed_at: Instant,
-    shortest: Option<Duration>,
+    /// Zero before the first sample.
+    shortest: Duration,
 }
 
 /// A count that starts again each second.
@@ -176,6 +179,7 @@ impl Flow {
             budget_bytes: u64::from(config.bounds.retransmission_floor_bytes),
             agent_acks: RatePerSecond::default(),
             aside: None,
+            rest: Rest::NONE,
             timers: Timers::new(),
             queued_deadline: None,
             accounted_bytes: 0,
@@ -266,16 +270,15 @@ impl WiredRoundTrip {
         }
         let sample = now.since(self.passed_at);
         self.awaited = None;
-        self.shortest = Some(match self.shortest {
-            // A sender that had nothing to send answers late: the short samples tell.
-            Some(old) if sample > old => old + (sample.min(old * 2) - old) / 64,
-            _ => sample,
-        });
+        let old = self.shortest;
+        // A sender that had nothing to send answers late: the short samples tell.
+        let is_late = !old.is_zero() && sample > old;
+        self.shortest = if is_late { old + (sample.min(old * 2) - old) / 64 } else { sample };
     }
 
     /// The shortest time, slowly rising, if the connection uses timestamps and there was a sample.
     pub(super) fn shortest(&self) -> Option<Duration> {
-        self.shortest
+        (!self.shortest.is_zero()).then_some(self.shortest)
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn repair(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now:
     }
     if !flow.evidence.holes.is_empty() {
         repair_holes(flow, Look::Arrival, context, now);
-        aside::judge(flow, context);
+        aside::judge(flow, context, now);
     } else if flow.episode_end.is_some() && !flow.evidence.has_seen_sack() {
         repair_lowest(flow, context, now);
     }
