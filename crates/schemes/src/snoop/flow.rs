@@ -40,6 +40,8 @@ pub(super) struct Flow {
     pub(super) sent: u32,
     /// Segments that departed, counted modulo 2^32.
     pub(super) departures: u32,
+    /// When the local retransmission had been queued that departed last.
+    pub(super) requeued_departed: Option<Instant>,
     /// Place of the next departure in the order of `sent`.
     pub(super) next_departure: u32,
     /// The cache's bytes in the agent's total.
@@ -161,6 +163,7 @@ impl Flow {
             dupacks: 0,
             sent: 0,
             departures: 0,
+            requeued_departed: None,
             next_departure: 0,
             round_trip: RoundTrip::default(),
             timed: Timed::Nothing,
