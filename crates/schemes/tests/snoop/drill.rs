@@ -173,6 +173,12 @@ impl Drill {
         self
     }
 
+    /// The next local retransmission is dropped by its queue.
+    pub(crate) fn queue_drops_a_copy(&mut self) -> &mut Self {
+        self.queues[0].pop_front();
+        self
+    }
+
     /// Time passes; timers fire when they are due.
     pub(crate) fn at(&mut self, at: Instant) -> &mut Self {
         while let Some(deadline) = self.agent.next_deadline()
