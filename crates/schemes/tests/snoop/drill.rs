@@ -18,7 +18,7 @@ pub(crate) struct Recorder {
     pub(crate) events: Vec<Event>,
     /// Sequence numbers are printed relative to this.
     pub(crate) first: u32,
-    lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
     ids: u64,
 }
 
