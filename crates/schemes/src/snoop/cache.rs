@@ -63,7 +63,9 @@ impl Entry {
     /// an echo of the older TSval would tell the sender that its repeat was a mistake, and it would
     /// take back what it did about the loss (Eifel; RFC 3522).
     pub(super) fn renew(&mut self, packet: &PacketRef, range: (Seq, Seq)) {
-        if range.0.after(self.start) || range.1.before(self.end) {
+        let segment = packet.segment_bytes.map_or(u32::MAX, |bytes| bytes.get().into());
+        let is_whole = range.0.at_or_before(self.start) && range.1.at_or_after(self.end);
+        if !is_whole || self.length() > segment {
             return;
         }
         let before = core::mem::replace(&mut self.packet, packet.clone());
