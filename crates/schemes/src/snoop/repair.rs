@@ -16,7 +16,7 @@ use super::restart::Phase;
 use super::rtt::RoundTrip;
 use super::sack::{Arrived, Evidence};
 use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
-use super::{Context, aside, rule};
+use super::{Context, aside, disclosure, rule};
 use sansio::{Duration, Instant, Sink};
 
 impl Evidence {
@@ -73,6 +73,7 @@ pub(super) fn on_reordering(flow: &mut Flow, context: &mut Context<'_, impl Sink
 /// retransmissions, which wait in no line, and no timer. After an outage the restart sees to it.
 fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let Some((ack, entry)) = flow.last_ack.zip(flow.cache.front()) else { return };
+    let departed_order = entry.departed_order;
     let first_repair = entry.copy == Copy::Departed && entry.retransmissions == 0;
     if entry.start.after(ack) || !first_repair || flow.phase != Phase::Steady {
         return;
@@ -88,8 +89,11 @@ fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     if lost_at > now {
         return flow.timers.set(Timer::Reordering, lost_at);
     }
+    if disclosure::tell_if_too_many(flow, context) {
+        return;
+    }
     rule(context.sink, flow.key, None, ("MOD-1", "overtaken, re-sent", ack.0.into()));
-    let after = flow.departures.wrapping_sub(entry.departed_order);
+    let after = flow.departures.wrapping_sub(departed_order);
     if resend(flow, 0, Occasion::Loss, context, now) {
         // What departed after it may cause a duplicate each (SNOOP-ACK-8).
         flow.expected_dupacks = after;

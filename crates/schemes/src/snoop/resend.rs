@@ -57,7 +57,7 @@ pub(super) fn resend(
     statistics.retransmissions += 1;
     statistics.retransmitted_bytes += bytes;
     match occasion {
-        Occasion::Loss => flow.disclosure.on_repair(),
+        Occasion::Loss => flow.disclosure.on_repair(now),
         Occasion::Timer => statistics.timer_retransmissions += 1,
         Occasion::Restart => statistics.restart_retransmissions += 1,
     }
