@@ -14,7 +14,8 @@ use crate::sender::{Fin, Sender};
 use crate::state::State;
 use crate::statistics::Statistics;
 use crate::timers::{Timer, Timers};
-use sansio::{Deadline, Engine, Event, EventKind, FlowKey, Input, Instant, Payload, Sink};
+use sansio::{Deadline, Duration, Engine, Event, EventKind, FlowKey, Input, Instant, Payload, Sink};
+use std::rc::Rc;
 use wire::tcp::{Flags, Seq};
 
 /// One end of one TCP connection. It sends and receives on `Side::NETWORK`.
@@ -44,7 +45,8 @@ pub struct Endpoint {
     pub(crate) rtt: RoundTrip,
     pub(crate) controller: AnyController,
     pub(crate) statistics: Statistics,
-    pub(crate) config: Config,
+    /// Shared by all ends that were made with it: many of them, one copy in the cache.
+    pub(crate) config: Rc<Config>,
 }
 
 /// Who began.
@@ -59,31 +61,38 @@ pub(crate) enum Opening {
 impl Endpoint {
     /// An end that will open the connection. `flow` is the direction from here to the peer,
     /// `initial_seq` the sequence number of the SYN.
-    pub fn client(config: Config, flow: FlowKey, initial_seq: Seq) -> Self {
-        Self::new(config, flow, initial_seq, Opening::Active)
+    pub fn client(config: impl Into<Rc<Config>>, flow: FlowKey, initial_seq: Seq) -> Self {
+        Self::new(config.into(), flow, initial_seq, Opening::Active)
     }
 
     /// An end that waits for the peer's SYN. `flow` is the direction from here to the peer,
     /// `initial_seq` the sequence number of the SYN that will answer.
-    pub fn server(config: Config, flow: FlowKey, initial_seq: Seq) -> Self {
-        Self::new(config, flow, initial_seq, Opening::Passive)
+    pub fn server(config: impl Into<Rc<Config>>, flow: FlowKey, initial_seq: Seq) -> Self {
+        Self::new(config.into(), flow, initial_seq, Opening::Passive)
     }
 
-    fn new(config: Config, flow: FlowKey, initial_seq: Seq, opening: Opening) -> Self {
+    /// The same end on a host whose last tick was so long before time zero, less than a tick
+    /// ([`crate::config::TimerModel::Ticks`]); by default it was then.
+    pub fn with_tick_phase(mut self, phase: Duration) -> Self {
+        self.rtt.tick_phase = phase;
+        self
+    }
+
+    fn new(config: Rc<Config>, flow: FlowKey, initial_seq: Seq, opening: Opening) -> Self {
         let state = match opening {
             Opening::Active => State::Closed,
             Opening::Passive => State::Listen,
         };
         let mss = u32::from(config.mss).max(1);
         Endpoint {
-            config,
             flow,
             state,
             opening,
             sender: Sender::new(initial_seq, mss),
             receiver: Receiver::new(&config),
-            rtt: RoundTrip::new(config.rto),
+            rtt: RoundTrip::new(config.clone()),
             controller: AnyController::new(&config, mss, SackUse::Refused),
+            config,
             identification: 0,
             scales: false,
             timestamp_base: initial_seq.0,
@@ -251,7 +260,8 @@ impl Endpoint {
     /// The peer took its SYN back: wait for another.
     pub(crate) fn listen_again(&mut self, sink: &mut impl Sink) {
         let buffer = core::mem::take(&mut self.sender.buffer);
-        let fresh = Self::server(self.config, self.flow, self.sender.una);
+        let fresh = Self::server(self.config.clone(), self.flow, self.sender.una)
+            .with_tick_phase(self.rtt.tick_phase);
         let (state, fin) = (self.state, self.sender.fin);
         let (statistics, clock_offset) = (self.statistics, self.clock_offset);
         *self = Endpoint { state, statistics, clock_offset, ..fresh };
