@@ -305,7 +305,8 @@ impl<T: Clone> Hop<T> {
     /// The counters, as of the last call.
     pub fn statistics(&self) -> Statistics {
         let Served { departed, air_bytes, busy } = self.served;
-        let lost = self.conditions.as_ref().map_or([0; Loss::ALL.len()], |conditions| conditions.lost);
+        let lost =
+            self.conditions.as_ref().map_or([0; Loss::ALL.len()], |conditions| conditions.lost);
         let most = self.queue.most();
         let under_way = self.pipe.len() as u64;
         Statistics {

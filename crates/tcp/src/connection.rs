@@ -14,7 +14,9 @@ use crate::sender::{Fin, Sender};
 use crate::state::State;
 use crate::statistics::Statistics;
 use crate::timers::{Timer, Timers};
-use sansio::{Deadline, Duration, Engine, Event, EventKind, FlowKey, Input, Instant, Payload, Sink};
+use sansio::{
+    Deadline, Duration, Engine, Event, EventKind, FlowKey, Input, Instant, Payload, Sink,
+};
 use std::rc::Rc;
 use wire::tcp::{Flags, Seq};
 
@@ -209,7 +211,7 @@ impl Endpoint {
 
     /// In-order bytes that `peek` can see ([`crate::config::Reading::Manual`]).
     pub fn readable(&self) -> u64 {
-        self.receiver.unread.len()
+        self.receiver.unread_bytes()
     }
 
     /// Up to `length` readable bytes from `offset`, which stay; fewer where pieces of different
@@ -217,12 +219,15 @@ impl Endpoint {
     pub fn peek(&mut self, offset: u64, length: u32) -> Payload {
         let left = self.readable().saturating_sub(offset);
         let length = u64::from(length).min(left) as u32;
-        if length == 0 { Payload::EMPTY } else { self.receiver.unread.slice(offset, length) }
+        match &mut self.receiver.unread {
+            Some(unread) if length > 0 => unread.slice(offset, length),
+            _ => Payload::EMPTY,
+        }
     }
 
     /// Frees `count` readable bytes, at most all; the window may open, and then the peer is told.
     pub fn consume(&mut self, count: u64, sink: &mut impl Sink, now: Instant) {
-        self.receiver.unread.take(count);
+        self.receiver.unread.iter_mut().for_each(|unread| unread.take(count));
         if self.state.may_receive() && self.receiver.should_tell_window() {
             self.send_ack(sink, self.local(now));
         }
@@ -230,7 +235,7 @@ impl Endpoint {
 
     /// True once the peer's FIN came and all before it is read: there is no more to come.
     pub fn is_at_end(&self) -> bool {
-        self.receiver.finished && self.receiver.unread.is_empty()
+        self.receiver.finished && self.receiver.unread_bytes() == 0
     }
 
     /// The connection's own time.

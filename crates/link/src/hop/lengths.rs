@@ -28,9 +28,7 @@ impl<T: Clone> Hop<T> {
 
     #[inline]
     pub(super) fn note_length(&mut self, at: Instant) {
-        if let Some(lengths) =
-            self.reports.as_mut().and_then(|reports| reports.lengths.as_mut())
-        {
+        if let Some(lengths) = self.reports.as_mut().and_then(|reports| reports.lengths.as_mut()) {
             lengths.push_back(Length { at, packets: self.waiting, bytes: self.queue.bytes() });
         }
     }
