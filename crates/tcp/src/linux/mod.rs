@@ -21,8 +21,10 @@
 
 mod burst;
 mod clock;
+pub(crate) mod pacing;
 pub(crate) mod prr;
 mod queue;
+pub(crate) mod rate;
 pub(crate) mod sack;
 mod transmit;
 pub(crate) mod undo;

@@ -150,7 +150,7 @@ mod tests {
 
     fn arrived(sent: u64, was_resent: bool) -> Arrived {
         let sent_at = Instant::ZERO + MS(sent);
-        Arrived { end: Seq(100), sent_at, was_resent, delivered_before: 0 }
+        Arrived { place: 0, end: Seq(100), sent_at, was_resent, delivered_before: 0 }
     }
 
     #[test]
