@@ -16,8 +16,10 @@ pub(crate) struct RoundTrip {
     /// Before backing off.
     timeout: Duration,
     /// Doublings since the last sample.
-    backoff: u32,
+    backoff: u8,
     sampled: bool,
+    /// The round trip ends when this is acknowledged.
+    round_until: Seq,
     rule: Rto,
     /// Eight times the smoothed round-trip time, ns; no sample yet while `timeout` is initial.
     smoothed_times_8: u64,
@@ -26,12 +28,10 @@ pub(crate) struct RoundTrip {
     /// Its peak, and the peak of this round trip, ns ([`Spread::Peak`]).
     peak: u64,
     round_peak: u64,
-    /// The round trip ends when this is acknowledged.
-    round_until: Seq,
 }
 
 /// Doublings beyond this change nothing, whatever the bounds.
-const BACKOFF_MAX: u32 = 16;
+const BACKOFF_MAX: u8 = 16;
 
 impl RoundTrip {
     pub(crate) fn new(rule: Rto) -> Self {

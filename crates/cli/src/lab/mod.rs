@@ -11,8 +11,8 @@ use crate::progress::bar;
 use crate::{options, page, rundir, table};
 use live::lab::{self, Lab, Program, RunSetup, Stopped};
 use live::{doctor, radio};
-use node::scenario::{Amount, Departures, Direction, Hosts, Switch, Traffic};
 use node::plan::NotSimulated;
+use node::scenario::{Amount, Departures, Direction, Hosts, Switch, Traffic};
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
 use std::ffi::OsString;
@@ -113,7 +113,7 @@ fn with_predictions(
     Ok(Comparison { rows, complete })
 }
 
-/// A line for senders and schemes without a model.
+/// A line for cases without a model.
 fn unmodelled(scenario: &Scenario, cases: &[Case]) -> Option<String> {
     let mut without: Vec<String> = Vec::new();
     for reason in cases.iter().filter_map(|case| Plan::new(scenario, case).err()) {
