@@ -337,7 +337,8 @@ fn a_sender_that_is_frozen_at_every_step_sends_the_same() {
         path.run_for(ms(3000));
         path.write(2_000_000);
         path.run_for(ms(10_000));
-        (path.sent, path.delivered(), path.lost)
+        let delivered = path.delivered();
+        (path.sent, delivered, path.lost)
     };
     let (sent, delivered, lost) = run(false);
     assert!(delivered == 4_000_000 && lost > 0, "{delivered} delivered, {lost} lost");

@@ -213,15 +213,18 @@ mod tests {
     fn a_bunch_of_acks_is_room_for_five_to_ten_rounds() {
         let mut aggregation = Aggregation::default();
         let at = |millis| Instant::ZERO + MS(millis);
-        // 10 segments at once every 10 ms, where one a millisecond is expected.
+        // 10 segments at once every 11 ms, where one a millisecond is expected.
         aggregation.restart(at(0));
-        for n in 1..4 {
-            aggregation.on_ack((10, 100), true, per_ms(1), at(10 * n));
+        let mut now = 0;
+        for _ in 0..3 {
+            now += 11;
+            aggregation.on_ack((10, 100), true, per_ms(1), at(now));
         }
         // Two more rounds of that window, and five of the next.
         for (rounds, expected) in [(0, 10), (6, 10), (1, 1)] {
-            for round in 0..rounds {
-                aggregation.on_ack((1, 100), true, per_ms(1), at(1000 * (round + 1)));
+            for _ in 0..rounds {
+                now += 1000;
+                aggregation.on_ack((1, 100), true, per_ms(1), at(now));
             }
             assert_eq!(aggregation.extra(per_ms(1)), expected);
         }
