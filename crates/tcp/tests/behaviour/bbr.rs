@@ -115,7 +115,7 @@ impl Path {
 
     fn take_sent(&mut self) {
         for packet in core::mem::take(&mut self.sender_log.sent) {
-            if packet.payload.len() > 0 {
+            if !packet.payload.is_empty() {
                 let header = packet.as_tcp().expect("TCP");
                 self.sent.push((self.now, header.seq + packet.payload.len()));
             }

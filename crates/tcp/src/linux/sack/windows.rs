@@ -28,10 +28,10 @@ impl LinuxSack {
 
     /// `tcp_undo_cwnd_reduction`.
     pub(super) fn restore(&mut self) {
-        if let Some(before) = self.undo.take() {
-            if !self.tell_mistake() {
-                self.windows.restore(before.cwnd, before.ssthresh);
-            }
+        if let Some(before) = self.undo.take()
+            && !self.tell_mistake()
+        {
+            self.windows.restore(before.cwnd, before.ssthresh);
         }
         self.rack.has_news = true;
     }
