@@ -23,12 +23,14 @@ mod config;
 pub mod frame_arq;
 pub mod half_duplex;
 mod lengths;
+mod peers;
 
 pub use config::Config;
 pub use lengths::Length;
+pub use peers::{Peer, Sharing};
 
 use crate::channel::{self, Air, Channels, Loss};
-use crate::outage::{Interval, Mode, Outages};
+use crate::outage::{Interval, Mode, Outages, Spec};
 use crate::pace::Pace;
 use crate::pipe::{Pipe, UnderWay};
 use crate::queue::{Queue, Waiting};
@@ -98,6 +100,8 @@ pub struct Hop<T> {
     rare: Rare,
     channels: Channels,
     outages: Option<Box<Away>>,
+    /// Each peer's queue, channels and outages, in place of the hop's; see [`Hop::shared`].
+    peers: Option<Box<peers::Peers<T>>>,
     opportunities: Option<Box<Opportunities>>,
     frame_arq: Option<frame_arq::FrameArq>,
     shared: half_duplex::Shared,
@@ -138,6 +142,13 @@ struct Away {
     outages: Outages,
 }
 
+impl Away {
+    fn new(spec: &Spec, seed: u64) -> Option<Box<Away>> {
+        let away = || Box::new(Away { mode: spec.mode, outages: Outages::new(spec, seed) });
+        (!spec.is_never()).then(away)
+    }
+}
+
 impl<T: Clone> Hop<T> {
     /// A hop at the start of a run. Its random streams follow from the seed and its name; its
     /// outages from the seed alone.
@@ -153,9 +164,7 @@ impl<T: Clone> Hop<T> {
         let delay = channel::delay(&config.channels).unwrap_or(config.delay);
         let frame_arq = config.frame_arq.filter(|_| opportunities.is_none());
         let frame_arq = frame_arq.map(|arq| frame_arq::FrameArq::new(arq, delay));
-        let outages = &config.outages;
-        let away = (!outages.is_never())
-            .then(|| Box::new(Away { mode: outages.mode, outages: Outages::new(outages, seed) }));
+        let away = Away::new(&config.outages, seed);
         Hop {
             free_at: Instant::ZERO,
             delivered_bytes: 0,
@@ -177,6 +186,7 @@ impl<T: Clone> Hop<T> {
             notes: VecDeque::new(),
             channels: Channels::new(&config.channels, slots, seed, name),
             outages: away,
+            peers: None,
             opportunities,
             frame_arq,
             shared: half_duplex::Shared::default(),
@@ -200,11 +210,15 @@ impl<T: Clone> Hop<T> {
     ) -> Result<(), T> {
         self.serve(now);
         // After serving, a free hop has nothing waiting.
-        if self.free_at <= now && !(self.judges && self.pauses(bytes, now)) {
-            self.transmit(Waiting { item, bytes }, now);
+        let waiting = Waiting { item, bytes };
+        if self.free_at <= now && !(self.judges && self.is_held(&waiting, now)) {
+            self.transmit(waiting, now);
             return Ok(());
         }
-        let queued = self.queue.push(Waiting { item, bytes }, priority);
+        let queued = match self.peers() {
+            Some(peers) => peers.push(waiting, priority, now),
+            None => self.queue.push(waiting, priority),
+        };
         match queued {
             Ok(()) => {
                 if self.waiting == 0 {
@@ -214,9 +228,14 @@ impl<T: Clone> Hop<T> {
                 self.note_length(now);
                 let rare = &mut self.rare;
                 rare.queue_packets_max = rare.queue_packets_max.max(self.waiting);
-                rare.queue_bytes_max = rare.queue_bytes_max.max(self.queue.bytes());
+                let queue_bytes = self.queue_bytes();
+                self.rare.queue_bytes_max = self.rare.queue_bytes_max.max(queue_bytes);
             }
             Err(_) => self.rare.dropped_full += 1,
+        }
+        if self.peers().is_some() {
+            // A free air may have passed it over; then it is known until when.
+            self.serve(now);
         }
         queued
     }
@@ -229,7 +248,7 @@ impl<T: Clone> Hop<T> {
         let departure = match self.notes.front() {
             _ if !self.reports_departures => return next,
             Some((at, ..)) => *at,
-            None if self.waiting > 0 => self.free_at + self.host_cost,
+            None if self.waiting > 0 => self.next_start() + self.host_cost,
             None => return next,
         };
         Some(next.map_or(departure, |next| next.min(departure)))
@@ -243,9 +262,9 @@ impl<T: Clone> Hop<T> {
         // Whatever is under way in order arrives before what waits.
         if self.waiting > 0
             && (next.is_none() || self.order == channel::arq::Order::AsReceived)
-            && let Some(waiting_bytes) = self.queue.next_bytes()
+            && let Some(waiting_bytes) = self.next_bytes()
         {
-            let arrival = self.arrival(self.free_at, self.pace.time_for(waiting_bytes));
+            let arrival = self.arrival(self.next_start(), self.pace.time_for(waiting_bytes));
             next = Some(next.map_or(arrival, |next| next.min(arrival)));
         }
         if self.repeats {
@@ -301,7 +320,7 @@ impl<T: Clone> Hop<T> {
 
     /// Bytes that wait, both priorities together, as of the last call.
     pub fn queue_bytes(&self) -> u64 {
-        self.queue.bytes()
+        self.peers.as_ref().map_or(self.queue.bytes(), |peers| peers.bytes())
     }
 
     /// The counters, as of the last call.
@@ -332,6 +351,9 @@ impl<T: Clone> Hop<T> {
     }
 
     fn serve_waiting(&mut self, now: Instant) {
+        if self.peers.is_some() {
+            return self.serve_peers(now);
+        }
         while self.free_at <= now {
             let Some(bytes) = self.queue.next_bytes() else { return };
             let start = self.free_at;
@@ -345,28 +367,76 @@ impl<T: Clone> Hop<T> {
         }
     }
 
+    /// True if a packet that meets a free hop has to wait all the same.
+    fn is_held(&mut self, waiting: &Waiting<T>, now: Instant) -> bool {
+        if self.peers.is_some() {
+            return self.is_peer_held(waiting, now);
+        }
+        self.pauses(waiting.bytes, now)
+    }
+
     /// True if a transmission from `start` has to wait for an opportunity, or for the end of an
     /// outage that holds; the air is free then, and the next packet is chosen anew.
     fn pauses(&mut self, bytes: u32, start: Instant) -> bool {
-        if let Some(opportunities) = &mut self.opportunities {
-            let next_at = opportunities.next_from(start);
-            if next_at > start {
-                self.free_at = next_at;
-                return true;
-            }
+        if self.lacks_opportunity(start) {
+            return true;
         }
-        let Some(away) = self.outages.as_mut().filter(|away| away.mode == Mode::Hold) else {
+        if self.outages.is_none() {
             return false;
-        };
+        }
+        let air = self.air(bytes, start);
+        let away = self.outages.as_mut().filter(|away| away.mode == Mode::Hold);
+        let Some(outage) = away.and_then(|away| away.outages.covers(air)) else { return false };
+        self.free_at = outage.end;
+        true
+    }
+
+    /// True if a recorded capacity lets nothing leave at `start`; the air is free when it does.
+    fn lacks_opportunity(&mut self, start: Instant) -> bool {
+        let Some(opportunities) = &mut self.opportunities else { return false };
+        let next_at = opportunities.next_from(start);
+        let lacks = next_at > start;
+        if lacks {
+            self.free_at = next_at;
+        }
+        lacks
+    }
+
+    /// From first to last bit of a transmission whose service would begin at `start`.
+    fn air(&self, bytes: u32, start: Instant) -> Interval {
         let first_bit_at = start + self.host_cost;
         let end = match &self.opportunities {
             Some(opportunities) => opportunities.peek(bytes),
             None => first_bit_at + self.pace.time_for(bytes),
         };
-        let air = Interval { start: first_bit_at, end };
-        let Some(outage) = away.outages.covers(air) else { return false };
-        self.free_at = outage.end;
-        true
+        Interval { start: first_bit_at, end }
+    }
+
+    /// The peers, if several share the hop; no look where a clean hop would have them.
+    #[inline]
+    fn peers(&mut self) -> Option<&mut peers::Peers<T>> {
+        if self.judges { self.peers.as_deref_mut() } else { None }
+    }
+
+    /// Length of the packet that is next on air, and when its service begins at the earliest.
+    #[inline]
+    fn next_bytes(&self) -> Option<u32> {
+        if self.judges
+            && let Some(peers) = &self.peers
+        {
+            return peers.next_bytes();
+        }
+        self.queue.next_bytes()
+    }
+
+    #[inline]
+    fn next_start(&self) -> Instant {
+        if self.judges
+            && let Some(peers) = &self.peers
+        {
+            return self.free_at.max(peers.held_until());
+        }
+        self.free_at
     }
 
     #[inline]
@@ -394,12 +464,16 @@ impl<T: Clone> Hop<T> {
         if self.judges {
             let time = Interval { start: first_bit_at, end: self.free_at };
             let air = Air { time, bytes };
-            let verdict = if self.repeats { self.repeat(air, &item) } else { self.judge(air) };
+            let verdict =
+                if self.repeats { self.repeat(air, &item) } else { self.judge(air, &item) };
             at += verdict.delay;
             loss = verdict.loss;
         }
-        // Nothing else delays a packet beyond the one after it.
-        if self.judges && self.order == channel::arq::Order::InOrder {
+        let free_at = self.free_at;
+        if let Some(peers) = self.peers() {
+            at = peers.on_sent(&item, at, free_at);
+        } else if self.judges && self.order == channel::arq::Order::InOrder {
+            // Nothing else delays a packet beyond the one after it.
             at = at.max(self.arrived_at);
             self.arrived_at = at;
         }
@@ -414,7 +488,10 @@ impl<T: Clone> Hop<T> {
 
     /// An outage goes before the channels as the cause; the channels see the packet all the same,
     /// so that their errors stay where they are.
-    fn judge(&mut self, air: Air) -> channel::Verdict {
+    fn judge(&mut self, air: Air, item: &T) -> channel::Verdict {
+        if let Some(peers) = &mut self.peers {
+            return peers.judge(air, item);
+        }
         let mut verdict = self.channels.judge(air);
         if let Some(away) = self.outages.as_mut().filter(|away| away.mode == Mode::Lose)
             && away.outages.covers(air.time).is_some()

@@ -17,6 +17,17 @@ pub enum Limit {
     Bytes(u64),
 }
 
+impl Limit {
+    /// True if so many packets, of so many bytes together, are not too many.
+    #[inline]
+    pub(crate) fn holds(self, packets: usize, bytes: u64) -> bool {
+        match self {
+            Limit::Packets(packets_max) => packets <= packets_max as usize,
+            Limit::Bytes(bytes_max) => bytes <= bytes_max,
+        }
+    }
+}
+
 /// A packet that waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting<T> {
@@ -80,11 +91,7 @@ impl<T> Lane<T> {
     #[inline]
     fn push(&mut self, waiting: Waiting<T>) -> Result<(), T> {
         let bytes = self.bytes + u64::from(waiting.bytes);
-        let fits = match self.limit {
-            Limit::Packets(packets_max) => self.packets.len() < packets_max as usize,
-            Limit::Bytes(bytes_max) => bytes <= bytes_max,
-        };
-        if !fits {
+        if !self.limit.holds(self.packets.len() + 1, bytes) {
             return Err(waiting.item);
         }
         self.bytes = bytes;

@@ -62,10 +62,10 @@ impl<T: Clone> Hop<T> {
     /// Sends a frame until it arrives or is given up; the delay of the verdict is from the end of
     /// the first try.
     pub(super) fn repeat(&mut self, first: Air, item: &T) -> channel::Verdict {
-        let Some(arq) = self.frame_arq else { return self.judge(first) };
+        let Some(arq) = self.frame_arq else { return self.judge(first, item) };
         let length = first.time.end.since(first.time.start);
         let mut air = first;
-        let mut verdict = self.judge(air);
+        let mut verdict = self.judge(air, item);
         for _ in 0..arq.retries_max {
             if verdict.loss.is_none() {
                 break;
@@ -76,10 +76,11 @@ impl<T: Clone> Hop<T> {
             }
             air.time = Interval { start, end: start + length };
             self.served.air_bytes += u64::from(air.bytes);
-            self.served.busy += length;
-            verdict = self.judge(air);
+            self.served.busy += length + arq.wait;
+            verdict = self.judge(air, item);
         }
         self.free_at = air.time.end + arq.wait;
+        self.served.busy += arq.wait;
         self.notes.push_back((self.free_at, Note::Verdict(verdict.loss.is_none()), item.clone()));
         verdict.delay += air.time.end.since(first.time.end);
         verdict
@@ -90,8 +91,8 @@ impl<T: Clone> Hop<T> {
     pub(super) fn next_verdict(&self) -> Option<Instant> {
         let is_verdict = |note: &&(Instant, Note, T)| matches!(note.1, Note::Verdict(_));
         let known = self.notes.iter().find(is_verdict).map(|note| note.0);
-        let waiting = self.queue.next_bytes().zip(self.frame_arq).map(|(bytes, arq)| {
-            self.free_at + self.host_cost + self.pace.time_for(bytes) + arq.wait
+        let waiting = self.next_bytes().zip(self.frame_arq).map(|(bytes, arq)| {
+            self.next_start() + self.host_cost + self.pace.time_for(bytes) + arq.wait
         });
         known.into_iter().chain(waiting).min()
     }

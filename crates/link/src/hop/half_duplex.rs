@@ -30,7 +30,7 @@ pub fn settle<T: Clone>(down: &mut Hop<T>, up: &mut Hop<T>, now: Instant) {
     }
     let mut free_at = down.free_at.max(up.free_at);
     while free_at <= now && down.waiting + up.waiting > 0 {
-        let up_waited_longer = up.shared.contends_since() < down.shared.contends_since();
+        let up_waited_longer = up.contends_since() < down.contends_since();
         let up_first = up.waiting > 0 && (down.waiting == 0 || up_waited_longer);
         let (first, second) =
             if up_first { (&mut *up, &mut *down) } else { (&mut *down, &mut *up) };
@@ -39,6 +39,8 @@ pub fn settle<T: Clone>(down: &mut Hop<T>, up: &mut Hop<T>, now: Instant) {
             Ok(free_at) => free_at,
             Err(until) => match second.send_next(free_at) {
                 Ok(free_at) => free_at,
+                // Who is away is passed over: the air stays free for any other peer.
+                Err(other) if down.peers.is_some() && until.min(other) > now => break,
                 Err(other) => until.min(other),
             },
         };
@@ -57,7 +59,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn contends_since(&self) -> Instant {
+    pub(super) fn contends_since(&self) -> Instant {
         self.waits_since.max(self.sent_until)
     }
 }
@@ -65,6 +67,11 @@ impl Shared {
 impl<T: Clone> Hop<T> {
     /// Sends the next packet and returns when the air is free again; or until when it has to wait.
     fn send_next(&mut self, start: Instant) -> Result<Instant, Instant> {
+        if self.peers.is_some() {
+            let sent = self.send_peers_next(start);
+            self.shared.sent_until = sent.unwrap_or(self.shared.sent_until);
+            return sent;
+        }
         let Some(bytes) = self.queue.next_bytes() else { return Err(NEVER) };
         if self.judges && self.pauses(bytes, start) {
             return Err(self.free_at);

@@ -28,8 +28,9 @@ impl<T: Clone> Hop<T> {
 
     #[inline]
     pub(super) fn note_length(&mut self, at: Instant) {
-        if let Some(lengths) = &mut self.lengths {
-            lengths.push_back(Length { at, packets: self.waiting, bytes: self.queue.bytes() });
+        if self.lengths.is_some() {
+            let now = Length { at, packets: self.waiting, bytes: self.queue_bytes() };
+            self.lengths.get_or_insert_default().push_back(now);
         }
     }
 }
