@@ -22,7 +22,7 @@ use wire::tcp::Seq;
 pub(super) struct Entry {
     /// The packet that carries it, shared with whoever forwards it.
     pub(super) packet: PacketRef,
-    /// When the newest copy went onto the air; see `copy`.
+    /// When the newest copy went onto the air, or, as long as it is requeued, into its queue.
     pub(super) departed_at: Instant,
     /// First byte.
     pub(super) start: Seq,

@@ -162,6 +162,44 @@ fn mod_1_a_repair_that_was_not_needed_grants_later_ones_more_time() {
     drill.at(due).expect(&["radio high 3000..4000 local"]);
 }
 
+/// A whole window comes late, as when a satellite network changes its paths, `rounds` times: each
+/// repair finds its segment arrived.
+fn reorder_windows(drill: &mut Drill, first: u32, rounds: u32) {
+    for round in 0..rounds {
+        let (start, end) = ((first + round * 40) * 1000, (first + round * 40 + 40) * 1000);
+        drill.segments(first + round * 40, 40).after_millis(10);
+        let repairs = drill.statistics().retransmissions;
+        drill.sack(start, &[(end - 1000, end)]).quietly();
+        for _ in 0..40 {
+            if drill.statistics().retransmissions == repairs {
+                drill.after_millis(1).quietly();
+            }
+        }
+        drill.after_millis(1).ack(end).after_millis(10).quietly();
+    }
+}
+
+#[test]
+fn mod_14_needless_repairs_are_followed_by_a_rest_longer_each_time() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 1).after_millis(10).ack(1000).quietly();
+    reorder_windows(&mut drill, 1, 3);
+    assert_eq!(drill.statistics().flows_left_alone, 1);
+    let repairs = drill.statistics().retransmissions;
+    reorder_windows(&mut drill, 121, 2);
+    assert_eq!(drill.statistics().retransmissions, repairs, "it rests");
+    // Rested: what is lost is repaired again.
+    drill.after_millis(15_000).segments(201, 3).after_millis(10);
+    drill.sack(201_000, &[(202_000, 204_000)]).after_millis(24).ack(204_000).quietly();
+    assert_eq!(drill.statistics().retransmissions, repairs + 1);
+    reorder_windows(&mut drill, 204, 3);
+    assert_eq!(drill.statistics().flows_left_alone, 2);
+    let repairs = drill.statistics().retransmissions;
+    drill.after_millis(15_000);
+    reorder_windows(&mut drill, 324, 2);
+    assert_eq!(drill.statistics().retransmissions, repairs, "30 s the second time");
+}
+
 #[test]
 fn mod_2_and_mod_12_acks_that_say_something_else_pass() {
     type Change = (&'static str, fn(&mut wire::tcp::Header));
