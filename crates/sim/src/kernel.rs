@@ -9,7 +9,7 @@ use link::hop::Length;
 use node::Host;
 use node::scenario::Departures;
 use sansio::{
-    Delivery, DropReason, Engine, Event, Input, Instant, Notice, Packet, PacketId, PacketRef,
+    Delivery, DropReason, Engine, Event, Input, Instant, Packet, PacketId, PacketRef,
     Payload, Priority, Side, Sink,
 };
 use schemes::Scheme;
