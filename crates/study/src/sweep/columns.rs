@@ -366,7 +366,7 @@ const COLUMNS: &[Column] = &[
     real(Group::Measure, "air_bytes_per_byte", "those per byte delivered; empty without", |run| {
         Some(run.sample.air_bytes_per_byte())
     }),
-    real(Group::Measure, "air_s_per_byte", "air time per byte, s; with `arq` or mobile hosts", |run| {
+    real(Group::Measure, "air_s_per_byte", "air time per byte, s; only with `arq` or several mobile hosts", |run| {
         run.sample.air_s_per_byte()
     }),
     real(Group::Measure, "jain", "Jain's index of the mobile hosts' goodputs; 1 if one", |run| {
