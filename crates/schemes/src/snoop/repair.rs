@@ -71,14 +71,16 @@ pub(super) fn on_reordering(flow: &mut Flow, context: &mut Context<'_, impl Sink
 
 /// The link layer has given up a frame with these sequence numbers (METP-LL-3): nobody has to wait
 /// for what comes behind it to show the loss. Once for each segment, so that no outage is filled
-/// with repetitions of repetitions.
+/// with repetitions of repetitions. Not without SACK blocks: what departed behind it causes
+/// duplicate ACKs, of which nobody then knows whether they show another loss.
 pub(super) fn on_given_up(
     flow: &mut Flow,
     (start, end): (Seq, Seq),
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) {
-    if flow.aside.is_some() || flow.phase != Phase::Steady {
+    let helps = flow.aside.is_none() && flow.phase == Phase::Steady;
+    if !helps || !flow.evidence.has_seen_sack() {
         return;
     }
     let mut index = flow.cache.first_ending_after(start);
