@@ -165,7 +165,8 @@ fn a_packet_that_its_channel_delays_holds_up_its_own_peer_only() {
     let config = Config { channels: vec![late(0.5)], ..config() };
     let mut hop = shared(&config, Sharing::OneQueue, 2);
     for number in 0..40 {
-        hop.enqueue((number as usize % 2, number), 1000, Priority::Normal, millis(0)).expect("room");
+        hop.enqueue((number as usize % 2, number), 1000, Priority::Normal, millis(0))
+            .expect("room");
     }
     let outcomes = follow(&mut hop, END);
     let arrived = |peer: Option<usize>| {

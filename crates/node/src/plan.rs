@@ -1,7 +1,7 @@
 //! What a driver runs: one case of a scenario, with every parameter resolved.
 
-use crate::host::{Application, Host};
 use crate::cell::addresses;
+use crate::host::{Application, Host};
 use crate::scenario::{
     Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
     Served, Size, Switch, Time, Traffic, radio,

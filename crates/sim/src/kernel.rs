@@ -9,8 +9,8 @@ use link::hop::Length;
 use node::Host;
 use node::scenario::Departures;
 use sansio::{
-    Delivery, DropReason, Engine, Event, Input, Instant, Packet, PacketId, PacketRef,
-    Payload, Priority, Side, Sink,
+    Delivery, DropReason, Engine, Event, Input, Instant, Packet, PacketId, PacketRef, Payload,
+    Priority, Side, Sink,
 };
 use schemes::Scheme;
 use trace::{NodeId, Observer, Record, What};

@@ -7,9 +7,9 @@ use node::Plan;
 use node::host::Application;
 use node::plan::Way;
 use sansio::{Duration, Instant, StreamId};
+use trace::Observer;
 use trace::checks::{Checks, Failure};
 use trace::metrics::{Idle, Measures, Meter, TransferSpec};
-use trace::Observer;
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,13 +55,7 @@ pub fn run<O: Observer>(plan: &Plan, seed: u64, observer: O) -> Outcome {
     if let Some(Air { bytes, time }) = air {
         (measures.air_bytes, measures.air_time) = (bytes, Some(time));
     }
-    Outcome {
-        ended_at,
-        finished,
-        measures,
-        failures: checks.finish(under_way, ended_at),
-        events,
-    }
+    Outcome { ended_at, finished, measures, failures: checks.finish(under_way, ended_at), events }
 }
 
 /// What the last hop took of its air.

@@ -88,9 +88,8 @@ fn change(row: &Row, rows: &[Row]) -> Option<Mean> {
     if row.scheme == plain.scheme {
         return None;
     }
-    let neighbour = |run: &Sample| {
-        neighbour(&goodputs(run, run.measures.transfers.len() / mobiles))
-    };
+    let neighbour =
+        |run: &Sample| neighbour(&goodputs(run, run.measures.transfers.len() / mobiles));
     let one = |sample: &Sample| {
         let before = plain.samples.iter().find(|plain| plain.seed == sample.seed)?;
         let [before, now] = [before, sample].map(neighbour);

@@ -18,7 +18,7 @@ pub(crate) struct Recorder {
     pub(crate) events: Vec<Event>,
     /// Sequence numbers are printed relative to this.
     pub(crate) first: u32,
-    lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
     ids: u64,
 }
 
@@ -182,6 +182,12 @@ impl Drill {
         let packet = found.expect("it was sent on the radio").2.clone();
         self.step(format!("verdict on {start}: {acknowledged}"));
         self.handle(Input::Verdict { side: Side::RADIO, packet, acknowledged });
+        self
+    }
+
+    /// The next local retransmission is dropped by its queue.
+    pub(crate) fn queue_drops_a_copy(&mut self) -> &mut Self {
+        self.queues[0].pop_front();
         self
     }
 

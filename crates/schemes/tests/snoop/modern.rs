@@ -296,6 +296,44 @@ fn mod_3_an_echo_that_the_sender_never_sent_changes_no_copy() {
     assert_eq!(copy.options.timestamps().expect("has timestamps").value, 7005);
 }
 
+/// RFC 3522: an echo of the older TSval would say that the sender's own repeat was a mistake.
+#[test]
+fn mod_3_what_the_sender_repeated_is_sent_again_as_it_repeated_it() {
+    let value_after = |config| {
+        let mut drill = Drill::new(config);
+        drill.timestamp = Some(5);
+        drill.segments(0, 5).after_millis(10).ack(1000).quietly();
+        drill.timestamp = Some(90);
+        drill.data(1000..2000).after_millis(400).quietly();
+        let again = drill.sink.sent.iter().rev().find_map(|(side, _, packet)| {
+            let is_ours = packet.cause != sansio::Cause::Original && *side == Side::RADIO;
+            is_ours.then(|| packet.as_tcp()?.options.timestamps()).flatten()
+        });
+        again.expect("a probe, or the persist timer's copy").value
+    };
+    assert_eq!(value_after(Config::modern()), 7090);
+    assert_eq!(value_after(Config::strict()), 7005, "as it came");
+}
+
+/// A hundred holes at once, as an outage leaves them: no queue holds as many.
+#[test]
+fn mod_1_holes_are_repaired_a_few_at_a_time_and_what_the_queue_drops_once_more() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 120).after_millis(10).ack(10_000).hold_the_air().quietly();
+    drill.sack(10_000, &[(119_000, 120_000)]).quietly();
+    assert_eq!(drill.statistics().retransmissions, 32);
+    drill.queue_drops_a_copy().depart(2).after_millis(10);
+    drill.sack(10_000, &[(11_000, 13_000), (119_000, 120_000)]);
+    let suppressed = "MOD-1 ack 10000 sack 11000..13000 sack 119000..120000";
+    let two = ["radio high 42000..43000 local", "radio high 43000..44000 local"];
+    drill.expect(&[suppressed, two[0], two[1]]);
+    // Those go, too, and so the first cannot be waiting any more.
+    drill.depart(31).after_millis(10);
+    drill.sack(10_000, &[(11_000, 14_000), (119_000, 120_000)]);
+    assert_eq!(drill.sink.lines[1], "radio high 10000..11000 local");
+    assert_eq!(drill.statistics().retransmissions, 34 + 32);
+}
+
 #[test]
 fn mod_5_without_a_scale_every_change_of_the_window_field_is_an_update() {
     let mut drill = window();

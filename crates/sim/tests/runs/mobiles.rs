@@ -124,7 +124,10 @@ fn hosts_that_lose_alike_share_alike() {
     let within: f64 = hosts.iter().zip(&means).map(squares).sum();
     let f = (between / 3.0) / (within / (4 * (SEEDS - 1)) as f64);
     assert!(f < 6.17, "F {f}: {means:?}");
-    assert!(runs.iter().all(|run| run[0] != run[1] || run[1] != run[2]), "each has losses of its own");
+    assert!(
+        runs.iter().all(|run| run[0] != run[1] || run[1] != run[2]),
+        "each has losses of its own"
+    );
 }
 
 /// When each machine's link is away, and what is delivered to the others meanwhile.

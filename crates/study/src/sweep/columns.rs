@@ -366,11 +366,14 @@ const COLUMNS: &[Column] = &[
     real(Group::Measure, "air_bytes_per_byte", "those per byte delivered; empty without", |run| {
         Some(run.sample.air_bytes_per_byte())
     }),
-    real(Group::Measure, "air_s_per_byte", "air time per byte, s; only with `arq` or several mobile hosts", |run| {
-        run.sample.air_s_per_byte()
-    }),
+    real(
+        Group::Measure,
+        "air_s_per_byte",
+        "air time per byte, s; only with `arq` or several mobile hosts",
+        |run| run.sample.air_s_per_byte(),
+    ),
     real(Group::Measure, "jain", "Jain's index of the mobile hosts' goodputs; 1 if one", |run| {
-        mobiles::jain(&mobiles::goodputs(&run.sample, run.configuration.plan.transfers.len()))
+        mobiles::jain(&mobiles::goodputs(run.sample, run.configuration.plan.transfers.len()))
     }),
     integer(Group::Measure, "lost_packets", "packets that the last hop lost", |run| {
         Some(run.sample.measures.lost as i64)
