@@ -367,14 +367,6 @@ impl<T: Clone> Hop<T> {
         }
     }
 
-    /// True if a packet that meets a free hop has to wait all the same.
-    fn is_held(&mut self, waiting: &Waiting<T>, now: Instant) -> bool {
-        if self.peers.is_some() {
-            return self.is_peer_held(waiting, now);
-        }
-        self.pauses(waiting.bytes, now)
-    }
-
     /// True if a transmission from `start` has to wait for an opportunity, or for the end of an
     /// outage that holds; the air is free then, and the next packet is chosen anew.
     fn pauses(&mut self, bytes: u32, start: Instant) -> bool {
@@ -410,33 +402,6 @@ impl<T: Clone> Hop<T> {
             None => first_bit_at + self.pace.time_for(bytes),
         };
         Interval { start: first_bit_at, end }
-    }
-
-    /// The peers, if several share the hop; no look where a clean hop would have them.
-    #[inline]
-    fn peers(&mut self) -> Option<&mut peers::Peers<T>> {
-        if self.judges { self.peers.as_deref_mut() } else { None }
-    }
-
-    /// Length of the packet that is next on air, and when its service begins at the earliest.
-    #[inline]
-    fn next_bytes(&self) -> Option<u32> {
-        if self.judges
-            && let Some(peers) = &self.peers
-        {
-            return peers.next_bytes();
-        }
-        self.queue.next_bytes()
-    }
-
-    #[inline]
-    fn next_start(&self) -> Instant {
-        if self.judges
-            && let Some(peers) = &self.peers
-        {
-            return self.free_at.max(peers.held_until());
-        }
-        self.free_at
     }
 
     #[inline]

@@ -132,6 +132,42 @@ impl<T: Clone> Hop<T> {
         hop
     }
 
+    /// The peers, if several share the hop; no look where a clean hop would have them.
+    #[inline]
+    pub(super) fn peers(&mut self) -> Option<&mut Peers<T>> {
+        if self.judges { self.peers.as_deref_mut() } else { None }
+    }
+
+    /// Length of the packet that is next on air.
+    #[inline]
+    pub(super) fn next_bytes(&self) -> Option<u32> {
+        if self.judges
+            && let Some(peers) = &self.peers
+        {
+            return peers.next_bytes();
+        }
+        self.queue.next_bytes()
+    }
+
+    /// When its service begins at the earliest.
+    #[inline]
+    pub(super) fn next_start(&self) -> Instant {
+        if self.judges
+            && let Some(peers) = &self.peers
+        {
+            return self.free_at.max(peers.held_until());
+        }
+        self.free_at
+    }
+
+    /// True if a packet that meets a free hop has to wait all the same.
+    pub(super) fn is_held(&mut self, waiting: &Waiting<T>, now: Instant) -> bool {
+        if self.peers.is_some() {
+            return self.is_peer_held(waiting, now);
+        }
+        self.pauses(waiting.bytes, now)
+    }
+
     /// Sends what was to be sent by `now`.
     pub(super) fn serve_peers(&mut self, now: Instant) {
         while self.free_at <= now {
@@ -170,7 +206,7 @@ impl<T: Clone> Hop<T> {
 
     /// True if a packet that meets a free hop has to wait: its peer is away, or others of that peer
     /// wait.
-    pub(super) fn is_peer_held(&mut self, waiting: &Waiting<T>, now: Instant) -> bool {
+    fn is_peer_held(&mut self, waiting: &Waiting<T>, now: Instant) -> bool {
         if self.lacks_opportunity(now) {
             return true;
         }

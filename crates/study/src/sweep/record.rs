@@ -224,6 +224,7 @@ mod tests {
             probes: 5,
             probe_bytes: 6,
             timeouts: 7,
+            air_time: Some(Duration::from_nanos(77_000_001)),
             air_bytes: 8,
             lost: 9,
             queue_full: 10,
