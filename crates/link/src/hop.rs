@@ -210,15 +210,14 @@ impl<T: Clone> Hop<T> {
     ) -> Result<(), T> {
         self.serve(now);
         // After serving, a free hop has nothing waiting.
-        let waiting = Waiting { item, bytes };
-        if self.free_at <= now && !(self.judges && self.is_held(&waiting, now)) {
-            self.transmit(waiting, now);
+        if self.judges && self.peers.is_some() {
+            return self.enqueue_peer(Waiting { item, bytes }, priority, now);
+        }
+        if self.free_at <= now && !(self.judges && self.pauses(bytes, now)) {
+            self.transmit(Waiting { item, bytes }, now);
             return Ok(());
         }
-        let queued = match self.peers() {
-            Some(peers) => peers.push(waiting, priority, now),
-            None => self.queue.push(waiting, priority),
-        };
+        let queued = self.queue.push(Waiting { item, bytes }, priority);
         match queued {
             Ok(()) => {
                 if self.waiting == 0 {
@@ -228,14 +227,9 @@ impl<T: Clone> Hop<T> {
                 self.note_length(now);
                 let rare = &mut self.rare;
                 rare.queue_packets_max = rare.queue_packets_max.max(self.waiting);
-                let queue_bytes = self.queue_bytes();
-                self.rare.queue_bytes_max = self.rare.queue_bytes_max.max(queue_bytes);
+                rare.queue_bytes_max = rare.queue_bytes_max.max(self.queue.bytes());
             }
             Err(_) => self.rare.dropped_full += 1,
-        }
-        if self.peers().is_some() {
-            // A free air may have passed it over; then it is known until when.
-            self.serve(now);
         }
         queued
     }
@@ -259,7 +253,21 @@ impl<T: Clone> Hop<T> {
     #[inline]
     pub fn next_arrival(&self) -> Option<Instant> {
         let mut next = self.pipe.next_at();
+        if self.judges {
+            return self.next_judged(next);
+        }
         // Whatever is under way in order arrives before what waits.
+        if self.waiting > 0
+            && next.is_none()
+            && let Some(waiting_bytes) = self.queue.next_bytes()
+        {
+            next = Some(self.arrival(self.free_at, self.pace.time_for(waiting_bytes)));
+        }
+        next
+    }
+
+    /// The same where channels may delay, peers share the hop, or frames are repeated.
+    fn next_judged(&self, mut next: Option<Instant>) -> Option<Instant> {
         if self.waiting > 0
             && (next.is_none() || self.order == channel::arq::Order::AsReceived)
             && let Some(waiting_bytes) = self.next_bytes()
@@ -434,15 +442,23 @@ impl<T: Clone> Hop<T> {
             at += verdict.delay;
             loss = verdict.loss;
         }
-        let free_at = self.free_at;
-        if let Some(peers) = self.peers() {
-            at = peers.on_sent(&item, at, free_at);
-        } else if self.judges && self.order == channel::arq::Order::InOrder {
-            // Nothing else delays a packet beyond the one after it.
-            at = at.max(self.arrived_at);
-            self.arrived_at = at;
+        // Nothing else delays a packet beyond the one after it.
+        if self.judges {
+            at = self.in_order(&item, at);
         }
         self.pipe.push(UnderWay { at, bytes, loss, item });
+    }
+
+    /// When a packet that was sent arrives that would by itself at `at`.
+    fn in_order(&mut self, item: &T, at: Instant) -> Instant {
+        if let Some(peers) = &mut self.peers {
+            return peers.on_sent(item, at, self.free_at);
+        }
+        if self.order == channel::arq::Order::InOrder {
+            self.arrived_at = at.max(self.arrived_at);
+            return self.arrived_at;
+        }
+        at
     }
 
     /// When a packet arrives whose service begins at `start`, if no channel delays it.

@@ -10,8 +10,9 @@
 //! all, and so it depends on the packet between whom one carries it.
 
 use crate::network::{TRIPLE, TRIPLE_WIRES};
+use link::What;
 use node::cell::{receiver, sender};
-use sansio::{Packet, Side};
+use sansio::{Packet, PacketRef, Side};
 use trace::{NodeId, Role};
 
 /// Machine and side.
@@ -50,8 +51,20 @@ fn wired(pair: usize) -> [usize; 2] {
     }
 }
 
+/// From which machine and side to which a hop leads, for what happened on it.
+#[cold]
+pub(crate) fn ends_of(wire: usize, what: &What<PacketRef>) -> (End, End) {
+    match what {
+        What::Arrived(packet)
+        | What::Departed(packet)
+        | What::Lost(packet, _)
+        | What::Verdict(packet, _) => ends(wire, packet),
+        _ => unreachable!("all that happens on a hop happens to a packet"),
+    }
+}
+
 /// From which machine and side to which a packet crosses a hop.
-pub(crate) fn ends(wire: usize, packet: &Packet) -> (End, End) {
+fn ends(wire: usize, packet: &Packet) -> (End, End) {
     let host = |node| (node, Side::NETWORK);
     match wire {
         RADIO_DOWN => ((BASE, Side::RADIO), host(mobile(receiver(packet) as u32))),
@@ -84,6 +97,7 @@ fn wired_ends(wire: usize) -> (End, End) {
 }
 
 /// The hop on which a machine sends a packet from a side.
+#[cold]
 pub(crate) fn wire_from(node: NodeId, side: Side, packet: &Packet) -> usize {
     match (node, side) {
         (BASE, Side::RADIO) => RADIO_DOWN,

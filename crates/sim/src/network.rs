@@ -218,17 +218,7 @@ impl Network {
     /// From which machine and side to which a hop leads, for what happened on it.
     #[inline]
     pub(crate) fn ends_of(&self, wire: usize, what: &What<PacketRef>) -> (End, End) {
-        match what {
-            What::Arrived(packet)
-            | What::Departed(packet)
-            | What::Lost(packet, _)
-            | What::Verdict(packet, _)
-                if self.shared =>
-            {
-                cell::ends(wire, packet)
-            }
-            _ => Network::ends(wire),
-        }
+        if self.shared { cell::ends_of(wire, what) } else { Network::ends(wire) }
     }
 
     /// Where what waits for a hop waits; `None` if that is at several mobile hosts.

@@ -132,40 +132,46 @@ impl<T: Clone> Hop<T> {
         hop
     }
 
-    /// The peers, if several share the hop; no look where a clean hop would have them.
-    #[inline]
-    pub(super) fn peers(&mut self) -> Option<&mut Peers<T>> {
-        if self.judges { self.peers.as_deref_mut() } else { None }
+    /// Takes a packet, as [`Hop::enqueue`] does, of a hop that was served up to `now`.
+    #[cold]
+    pub(super) fn enqueue_peer(
+        &mut self,
+        waiting: Waiting<T>,
+        priority: Priority,
+        now: Instant,
+    ) -> Result<(), T> {
+        if self.free_at <= now && !self.is_peer_held(&waiting, now) {
+            self.transmit(waiting, now);
+            return Ok(());
+        }
+        let Some(peers) = &mut self.peers else { return Err(waiting.item) };
+        if let Err(item) = peers.push(waiting, priority, now) {
+            self.rare.dropped_full += 1;
+            return Err(item);
+        }
+        let bytes = peers.bytes;
+        if self.waiting == 0 {
+            self.shared.waits_since = now;
+        }
+        self.waiting += 1;
+        self.note_length(now);
+        self.rare.queue_packets_max = self.rare.queue_packets_max.max(self.waiting);
+        self.rare.queue_bytes_max = self.rare.queue_bytes_max.max(bytes);
+        // A free air may have passed it over; then it is known until when.
+        self.serve(now);
+        Ok(())
     }
 
     /// Length of the packet that is next on air.
     #[inline]
     pub(super) fn next_bytes(&self) -> Option<u32> {
-        if self.judges
-            && let Some(peers) = &self.peers
-        {
-            return peers.next_bytes();
-        }
-        self.queue.next_bytes()
+        self.peers.as_ref().map_or(self.queue.next_bytes(), |peers| peers.next_bytes())
     }
 
     /// When its service begins at the earliest.
     #[inline]
     pub(super) fn next_start(&self) -> Instant {
-        if self.judges
-            && let Some(peers) = &self.peers
-        {
-            return self.free_at.max(peers.held_until());
-        }
-        self.free_at
-    }
-
-    /// True if a packet that meets a free hop has to wait all the same.
-    pub(super) fn is_held(&mut self, waiting: &Waiting<T>, now: Instant) -> bool {
-        if self.peers.is_some() {
-            return self.is_peer_held(waiting, now);
-        }
-        self.pauses(waiting.bytes, now)
+        self.peers.as_ref().map_or(self.free_at, |peers| self.free_at.max(peers.held_until))
     }
 
     /// Sends what was to be sent by `now`.
@@ -265,10 +271,6 @@ impl<T> Peers<T> {
 
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
-    }
-
-    pub(super) fn held_until(&self) -> Instant {
-        self.held_until
     }
 
     /// Length of the packet that is next on air; if it may be passed over, the least.
