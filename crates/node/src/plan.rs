@@ -10,8 +10,9 @@ use link::preset::Pair;
 use link::{Limit, channel, hop, outage};
 use sansio::{Duration, FlowKey, Host as Address, Instant, Random, StreamId};
 use schemes::Scheme;
-use tcp::Config;
-use tcp::config::{ReceiveWindow, Rto, TimerModel};
+use std::rc::Rc;
+use tcp::config::{ReceiveWindow, TimerModel};
+use tcp::{Config, Endpoint};
 use wire::tcp::Seq;
 
 /// One run, up to its seed.
@@ -245,22 +246,23 @@ impl Plan {
             .unwrap_or_else(|| unreachable!("Plan::new refuses unknown schemes"))
     }
 
-    /// One pair of end hosts. Initial sequence numbers and tick phases follow from the seed.
-    pub fn hosts(&self, pair: u32, seed: u64) -> EndHosts {
+    /// One pair of end hosts, whose TCP is `tcp`, a copy of [`Plan::tcp`] for all of them. Initial
+    /// sequence numbers and tick phases follow from the seed.
+    pub fn hosts(&self, tcp: &Rc<Config>, pair: u32, seed: u64) -> EndHosts {
         let mut random = Random::new(seed, &format!("{pair}.hosts"));
         let (fixed_address, mobile_address) = addresses(pair);
         let mut fixed = Host::default();
         let mut mobile = Host::default();
-        let configs = [(); 2].map(|()| with_tick_phase(self.tcp, &mut random));
+        let phases = [(); 2].map(|()| tick_phase(tcp, &mut random));
         for (index, transfer) in self.transfers.iter().enumerate() {
             let stream = StreamId(pair * self.transfers.len() as u32 + index as u32);
             let port = Self::PORT + index as u16;
             let (sender, receiver, from, to, sends, receives) = match transfer.direction {
                 Way::Down => {
-                    (fixed_address, mobile_address, &mut fixed, &mut mobile, configs[0], configs[1])
+                    (fixed_address, mobile_address, &mut fixed, &mut mobile, phases[0], phases[1])
                 }
                 Way::Up => {
-                    (mobile_address, fixed_address, &mut mobile, &mut fixed, configs[1], configs[0])
+                    (mobile_address, fixed_address, &mut mobile, &mut fixed, phases[1], phases[0])
                 }
             };
             let flow = FlowKey {
@@ -268,8 +270,10 @@ impl Plan {
                 destination: Address { address: receiver, port },
             };
             let [first, second] = [(); 2].map(|()| Seq(random.bits() as u32));
-            from.connect(sends, flow, first, (transfer.application, stream));
-            to.listen(receives, flow.reversed(), second);
+            let client = Endpoint::client(tcp.clone(), flow, first).with_tick_phase(sends);
+            let server = Endpoint::server(tcp.clone(), flow.reversed(), second);
+            from.connect(client, transfer.application, stream);
+            to.listen(server.with_tick_phase(receives));
         }
         EndHosts { fixed, mobile }
     }
@@ -348,10 +352,11 @@ fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
 }
 
 /// A host's ticks began at a time of its own (open point A3).
-fn with_tick_phase(config: Config, random: &mut Random) -> Config {
-    let TimerModel::Ticks { tick, .. } = config.rto.model else { return config };
-    let phase = random.uniform_time(Duration::ZERO, tick);
-    Config { rto: Rto { model: TimerModel::Ticks { tick, phase }, ..config.rto }, ..config }
+fn tick_phase(config: &Config, random: &mut Random) -> Duration {
+    match config.rto.model {
+        TimerModel::Ideal { .. } => Duration::ZERO,
+        TimerModel::Ticks { tick } => random.uniform_time(Duration::ZERO, tick),
+    }
 }
 
 /// Largest shift count (RFC 7323, 2.3).

@@ -17,6 +17,8 @@ use node::scenario::{Departures, Served};
 use node::{Host, Plan};
 use sansio::{Duration, Input, Instant, Packet, PacketRef, Random, Side};
 use schemes::Scheme;
+use std::rc::Rc;
+use tcp::Config;
 use trace::{NodeId, Role};
 
 /// A machine.
@@ -131,20 +133,26 @@ impl Network {
             half_duplex: plan.radio.half_duplex,
             shared: plan.mobiles > 1,
         };
-        let scheme = plan.base_station();
+        let (scheme, tcp) = (plan.base_station(), Rc::new(plan.tcp));
         if network.shared {
-            network.add_cell(plan, scheme, seed);
+            network.add_cell(plan, (scheme, &tcp), seed);
             return network;
         }
         for triple in 0..plan.triples {
-            network.add_triple(plan, &scheme, triple, seed);
+            network.add_triple(plan, (&scheme, &tcp), triple, seed);
         }
         network
     }
 
-    fn add_triple(&mut self, plan: &Plan, scheme: &Scheme, triple: u32, seed: u64) {
+    fn add_triple(
+        &mut self,
+        plan: &Plan,
+        (scheme, tcp): (&Scheme, &Rc<Config>),
+        triple: u32,
+        seed: u64,
+    ) {
         let node = NodeId(triple * TRIPLE + 1);
-        let hosts = plan.hosts(triple, seed);
+        let hosts = plan.hosts(tcp, triple, seed);
         let departures = scheme.wants_departures().then_some(plan.departures);
         let base = Base { scheme: scheme.clone(), departures, served: plan.served };
         let machines =
@@ -171,12 +179,12 @@ impl Network {
     }
 
     /// One base station with all mobile hosts; see [`crate::cell`] for the order.
-    fn add_cell(&mut self, plan: &Plan, scheme: Scheme, seed: u64) {
+    fn add_cell(&mut self, plan: &Plan, (scheme, tcp): (Scheme, &Rc<Config>), seed: u64) {
         let departures = scheme.wants_departures().then_some(plan.departures);
         let mut base = Some(Machine::Base(Base { scheme, departures, served: plan.served }));
         let outage = &plan.radio.down.outages;
         for pair in 0..plan.mobiles {
-            let hosts = plan.hosts(pair, seed);
+            let hosts = plan.hosts(tcp, pair, seed);
             let machines =
                 [Some(Machine::Host(hosts.fixed)), base.take(), Some(Machine::Host(hosts.mobile))];
             let machines = machines.into_iter().flatten();
@@ -276,6 +284,13 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Four of them are most of a flow's state: what only some hops have is apart.
+    #[cfg(target_pointer_width = "64")]
+    #[test]
+    fn a_hop_fills_three_cache_lines() {
+        assert_eq!(size_of::<Wire>(), 3 * 64);
+    }
 
     #[test]
     fn a_hop_leads_from_where_packets_are_sent_on_it_to_the_machine_beside() {

@@ -24,8 +24,8 @@ pub fn settle<T: Clone>(down: &mut Hop<T>, up: &mut Hop<T>, now: Instant) {
     // Both were free at the same instant when this was called last; what one has sent since, it
     // sent because nobody waited.
     match down.free_at.cmp(&up.free_at) {
-        Ordering::Greater => down.shared.sent_until = down.free_at,
-        Ordering::Less => up.shared.sent_until = up.free_at,
+        Ordering::Greater => down.sent_until = down.free_at,
+        Ordering::Less => up.sent_until = up.free_at,
         Ordering::Equal => {}
     }
     let mut free_at = down.free_at.max(up.free_at);
@@ -40,7 +40,7 @@ pub fn settle<T: Clone>(down: &mut Hop<T>, up: &mut Hop<T>, now: Instant) {
             Err(until) => match second.send_next(free_at) {
                 Ok(free_at) => free_at,
                 // Who is away is passed over: the air stays free for any other peer.
-                Err(other) if down.peers.is_some() && until.min(other) > now => break,
+                Err(other) if down.peers().is_some() && until.min(other) > now => break,
                 Err(other) => until.min(other),
             },
         };
@@ -49,27 +49,20 @@ pub fn settle<T: Clone>(down: &mut Hop<T>, up: &mut Hop<T>, now: Instant) {
     up.free_at = free_at;
 }
 
-/// What the arbiter knows of a direction.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Shared {
-    /// When a packet was queued where none was before.
-    pub(super) waits_since: Instant,
-    /// The end of its last transmission.
-    sent_until: Instant,
-}
-
-impl Shared {
-    pub(super) fn contends_since(&self) -> Instant {
-        self.waits_since.max(self.sent_until)
-    }
-}
-
 impl<T: Clone> Hop<T> {
+    /// Since when it wants the air.
+    fn contends_since(&self) -> Instant {
+        if let Some(peers) = self.peers() {
+            return peers.contends_since(self.sent_until);
+        }
+        self.queue.waits_since().max(self.sent_until)
+    }
+
     /// Sends the next packet and returns when the air is free again; or until when it has to wait.
     fn send_next(&mut self, start: Instant) -> Result<Instant, Instant> {
-        if self.peers.is_some() {
+        if self.peers().is_some() {
             let sent = self.send_peers_next(start);
-            self.shared.sent_until = sent.unwrap_or(self.shared.sent_until);
+            self.sent_until = sent.unwrap_or(self.sent_until);
             return sent;
         }
         let Some(bytes) = self.queue.next_bytes() else { return Err(NEVER) };
@@ -80,7 +73,7 @@ impl<T: Clone> Hop<T> {
         self.waiting -= 1;
         self.note_length(start);
         self.transmit(waiting, start);
-        self.shared.sent_until = self.free_at;
+        self.sent_until = self.free_at;
         Ok(self.free_at)
     }
 }

@@ -12,11 +12,11 @@
 //! link layer repeats frames, the tries that fall into an outage are lost, even if it holds: the
 //! frame is on the air already. Packets of one peer stay in order, if its channels keep it.
 
-use super::{Away, Hop};
+use super::{Away, Conditions, Hop};
 use crate::channel::{self, Air, Channels, Loss};
 use crate::hop::Config;
 use crate::outage::{Interval, Mode};
-use crate::queue::{Limit, Waiting};
+use crate::queue::{Limit, Load, Waiting};
 use sansio::{BitRate, Instant, Priority};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -49,13 +49,16 @@ pub(super) struct Peers<T> {
     of: fn(&T) -> usize,
     each: Vec<Member<T>>,
     /// Room for packets of each priority: one, or one for each peer.
-    rooms: Vec<[Room; 2]>,
+    rooms: Vec<[Load; 2]>,
     limits: [Limit; 2],
     /// The peers that wait, and who is next.
     turns: BTreeSet<Turn>,
     /// Packets that came so far.
     arrivals: u64,
-    bytes: u64,
+    most: Load,
+    refused: u64,
+    /// When a packet was queued where none was before, of any peer.
+    waits_since: Instant,
     order: channel::arq::Order,
     /// True if an outage makes packets wait.
     holds: bool,
@@ -79,7 +82,7 @@ struct Member<T> {
     /// By priority; each with the number of its arrival.
     queues: [VecDeque<(u64, Waiting<T>)>; 2],
     channels: Channels,
-    outages: Option<Box<Away>>,
+    outages: Option<Away>,
     /// When a packet was queued where none was before.
     waits_since: Instant,
     /// The end of its last transmission.
@@ -87,12 +90,6 @@ struct Member<T> {
     /// No packet may arrive earlier, if packets stay in order.
     arrived_at: Instant,
     turn: Option<Turn>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Room {
-    packets: usize,
-    bytes: u64,
 }
 
 /// Who may send.
@@ -120,16 +117,36 @@ impl<T: Clone> Hop<T> {
             Some(capacity) => capacity.peak(),
             None => config.service_rate(),
         };
-        hop.channels = Channels::new(&[], slots, seed, "");
-        hop.outages = None;
         hop.judges = true;
         // One peer's packets may overtake another's that its channel delays.
         hop.order = match config.channels.iter().any(channel::Config::delays) {
             true => channel::arq::Order::AsReceived,
             false => channel::arq::Order::InOrder,
         };
-        hop.peers = Some(Box::new(Peers::new(config, (seed, slots, peers), sharing, of)));
+        let opportunities = hop.conditions.as_mut().and_then(|all| all.opportunities.take());
+        let frame_arq = hop.conditions.as_ref().and_then(|all| all.frame_arq);
+        let peers = Box::new(Peers::new(config, (seed, slots, peers), sharing, of));
+        hop.conditions = Some(Box::new(Conditions {
+            channels: Channels::new(&[], slots, seed, ""),
+            outages: None,
+            opportunities,
+            frame_arq,
+            peers: Some(peers),
+            arrived_at: Instant::ZERO,
+            lost: [0; Loss::ALL.len()],
+        }));
         hop
+    }
+
+    /// The peers, if several share the hop.
+    #[inline]
+    pub(super) fn peers(&self) -> Option<&Peers<T>> {
+        self.conditions.as_ref()?.peers.as_deref()
+    }
+
+    #[inline]
+    fn peers_mut(&mut self) -> Option<&mut Box<Peers<T>>> {
+        self.conditions.as_mut()?.peers.as_mut()
     }
 
     /// Takes a packet, as [`Hop::enqueue`] does, of a hop that was served up to `now`.
@@ -144,19 +161,10 @@ impl<T: Clone> Hop<T> {
             self.transmit(waiting, now);
             return Ok(());
         }
-        let Some(peers) = &mut self.peers else { return Err(waiting.item) };
-        if let Err(item) = peers.push(waiting, priority, now) {
-            self.rare.dropped_full += 1;
-            return Err(item);
-        }
-        let bytes = peers.bytes;
-        if self.waiting == 0 {
-            self.shared.waits_since = now;
-        }
+        let Some(peers) = self.peers_mut() else { return Err(waiting.item) };
+        peers.push(waiting, priority, now)?;
         self.waiting += 1;
         self.note_length(now);
-        self.rare.queue_packets_max = self.rare.queue_packets_max.max(self.waiting);
-        self.rare.queue_bytes_max = self.rare.queue_bytes_max.max(bytes);
         // A free air may have passed it over; then it is known until when.
         self.serve(now);
         Ok(())
@@ -165,19 +173,19 @@ impl<T: Clone> Hop<T> {
     /// Length of the packet that is next on air.
     #[inline]
     pub(super) fn next_bytes(&self) -> Option<u32> {
-        self.peers.as_ref().map_or(self.queue.next_bytes(), |peers| peers.next_bytes())
+        self.peers().map_or_else(|| self.queue.next_bytes(), Peers::next_bytes)
     }
 
     /// When its service begins at the earliest.
     #[inline]
     pub(super) fn next_start(&self) -> Instant {
-        self.peers.as_ref().map_or(self.free_at, |peers| self.free_at.max(peers.held_until))
+        self.peers().map_or(self.free_at, |peers| self.free_at.max(peers.held_until))
     }
 
     /// Sends what was to be sent by `now`.
     pub(super) fn serve_peers(&mut self, now: Instant) {
         while self.free_at <= now {
-            let queued_at = self.peers.as_ref().map_or(now, |peers| peers.queued_at);
+            let queued_at = self.peers().map_or(now, |peers| peers.queued_at);
             let start = self.free_at.max(queued_at);
             if self.lacks_opportunity(start) {
                 continue;
@@ -193,14 +201,18 @@ impl<T: Clone> Hop<T> {
     /// Sends the packet that is next at `start` and returns when the air is free again; or until
     /// when all that wait are held.
     pub(super) fn send_peers_next(&mut self, start: Instant) -> Result<Instant, Instant> {
-        let Some(mut peers) = self.peers.take() else { return Err(NEVER) };
+        let conditions = self.conditions.as_mut();
+        let peers = conditions.and_then(|conditions| conditions.peers.take());
+        let Some(mut peers) = peers else { return Err(NEVER) };
         let start = start.max(peers.queued_at);
         let choice = peers.choose(|bytes| self.air(bytes, start));
         let next = match choice {
             Choice::Peer(peer) => peers.pop(peer),
             Choice::Held(_) | Choice::Nobody => None,
         };
-        self.peers = Some(peers);
+        if let Some(conditions) = &mut self.conditions {
+            conditions.peers = Some(peers);
+        }
         let Some(waiting) = next else {
             return Err(if let Choice::Held(until) = choice { until } else { NEVER });
         };
@@ -217,19 +229,9 @@ impl<T: Clone> Hop<T> {
             return true;
         }
         let air = self.air(waiting.bytes, now);
-        let Some(peers) = &mut self.peers else { return false };
+        let Some(peers) = self.peers_mut() else { return false };
         let member = &mut peers.each[(peers.of)(&waiting.item)];
         member.turn.is_some() || member.held_until(air).is_some()
-    }
-
-    /// Since when this direction contends for an air that it shares with another.
-    pub(super) fn contends_since(&self) -> Instant {
-        match &self.peers {
-            Some(peers) if peers.sharing == Sharing::QueueEach => {
-                peers.turns.first().map_or(NEVER, |turn| Instant::from_nanos(turn.since))
-            }
-            _ => self.shared.contends_since(),
-        }
     }
 }
 
@@ -257,11 +259,13 @@ impl<T> Peers<T> {
             sharing,
             of,
             each: peers.iter().map(member).collect(),
-            rooms: vec![[Room::default(); 2]; rooms],
+            rooms: vec![[Load::default(); 2]; rooms],
             limits: [config.queue_high, config.queue],
             turns: BTreeSet::new(),
             arrivals: 0,
-            bytes: 0,
+            most: Load::default(),
+            refused: 0,
+            waits_since: Instant::ZERO,
             order: channel::order(&config.channels),
             holds: !config.outages.is_never() && config.outages.mode == Mode::Hold,
             held_until: Instant::ZERO,
@@ -269,8 +273,29 @@ impl<T> Peers<T> {
         }
     }
 
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
+    /// What waits, of all together.
+    pub(super) fn waiting(&self) -> Load {
+        let add = |sum: Load, one: &Load| Load {
+            packets: sum.packets + one.packets,
+            bytes: sum.bytes + one.bytes,
+        };
+        self.rooms.as_flattened().iter().fold(Load::default(), add)
+    }
+
+    /// The most that waited, and how many packets found no room.
+    pub(super) fn counted(&self) -> (Load, u64) {
+        (self.most, self.refused)
+    }
+
+    /// Since when this direction contends for an air that it shares with the other; as one station,
+    /// it sent last until then.
+    pub(super) fn contends_since(&self, sent_until: Instant) -> Instant {
+        match self.sharing {
+            Sharing::OneQueue => self.waits_since.max(sent_until),
+            Sharing::QueueEach => {
+                self.turns.first().map_or(NEVER, |turn| Instant::from_nanos(turn.since))
+            }
+        }
     }
 
     /// Length of the packet that is next on air; if it may be passed over, the least.
@@ -290,14 +315,16 @@ impl<T> Peers<T> {
         now: Instant,
     ) -> Result<(), T> {
         let (peer, lane) = ((self.of)(&waiting.item), priority as usize);
-        let bytes = u64::from(waiting.bytes);
-        let room = self.room(peer, lane);
-        let (packets, room_bytes) = (room.packets + 1, room.bytes + bytes);
-        if !self.limits[lane].holds(packets, room_bytes) {
+        let with_it = self.room(peer, lane).and(waiting.bytes);
+        if !self.limits[lane].holds(with_it) {
+            self.refused += 1;
             return Err(waiting.item);
         }
-        *self.room(peer, lane) = Room { packets, bytes: room_bytes };
-        self.bytes += bytes;
+        *self.room(peer, lane) = with_it;
+        if self.turns.is_empty() {
+            self.waits_since = now;
+        }
+        self.most = self.most.most(self.waiting());
         self.arrivals += 1;
         (self.held_until, self.queued_at) = (Instant::ZERO, now);
         let member = &mut self.each[peer];
@@ -315,11 +342,10 @@ impl<T> Peers<T> {
         let room = self.room(peer, lane);
         room.packets -= 1;
         room.bytes -= u64::from(waiting.bytes);
-        self.bytes -= u64::from(waiting.bytes);
         Some(waiting)
     }
 
-    fn room(&mut self, peer: usize, lane: usize) -> &mut Room {
+    fn room(&mut self, peer: usize, lane: usize) -> &mut Load {
         let index = match self.sharing {
             Sharing::OneQueue => 0,
             Sharing::QueueEach => peer,
