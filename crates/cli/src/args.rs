@@ -236,6 +236,20 @@ pub(crate) struct LinkArgs {
     /// Both directions of the last hop share the air: ACKs cost air time, too
     #[arg(long, help_heading = "Path")]
     pub(crate) half_duplex: bool,
+    /// The link layer repeats lost frames, as in frames:retries=7,ack=300us: stop and wait, each
+    /// frame until its ACK (two delays and what the ACK takes) or its last repetition;
+    /// retries=forever for no last one, or none
+    #[arg(long, value_name = "ARQ", help_heading = "Path")]
+    pub(crate) arq: Option<String>,
+    /// Mobile hosts at the base station, 1 to 1024 (default 1): they share the air, one packet at a
+    /// time, and the base station's queue; each has errors and outages, a fixed host and traffic of
+    /// its own. With more than one the table says how they share (not in the lab)
+    #[arg(long, value_name = "N", help_heading = "Path")]
+    pub(crate) mobiles: Option<u32>,
+    /// Which of them the scheme serves: all, or only the first, which shows what that costs its
+    /// neighbours
+    #[arg(long, value_name = "all|first", help_heading = "Path")]
+    pub(crate) served: Option<String>,
     /// What a simulated base station is told of: packets going onto the air, or only to its device
     /// (in the lab always device)
     #[arg(long, value_name = "air|device", help_heading = "Path")]

@@ -59,6 +59,9 @@ fn overridden(key: &str, args: &LinkArgs) -> bool {
         "half-duplex" => {
             args.half_duplex || args.down_capacity.is_some() || args.up_capacity.is_some()
         }
+        "arq" => args.arq.is_some() || args.down_capacity.is_some() || args.up_capacity.is_some(),
+        "mobiles" => args.mobiles.is_some() || !args.outage.is_empty(),
+        "served" => args.served.is_some() || args.mobiles.is_some(),
         "trace-step" => args.trace_step.is_some(),
         "mss" => args.mss.is_some(),
         "window" => args.window.is_some(),
@@ -99,6 +102,9 @@ fn overlay(args: &LinkArgs, draft: &mut Draft) -> Result<(), Error> {
         }
     }
     draft.half_duplex = args.half_duplex.then_some(true).or(draft.half_duplex);
+    set("arq", &args.arq, &mut draft.arq)?;
+    draft.mobiles = args.mobiles.or(draft.mobiles);
+    set("served", &args.served, &mut draft.served)?;
     set("trace-step", &args.trace_step, &mut draft.trace_step)?;
     set_list("ber", &args.ber, &mut draft.ber)?;
     set_list("loss", &args.loss, &mut draft.loss)?;

@@ -6,7 +6,7 @@
 
 use crate::compare::VERSION;
 use crate::error::Error;
-use node::scenario::Departures;
+use node::scenario::{Arq, Departures};
 use node::{Case, Plan, Scenario};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -223,15 +223,17 @@ impl<'a> RunFolder<'a> {
 
     /// A file of packets for each machine.
     fn captures(&self) -> PcapFiles {
-        const MACHINES: [&str; 3] = ["fixed-host", "base-station", "mobile-host"];
         let folder = self.path.clone();
         Captures::new(Box::new(move |NodeId(number)| {
-            let machine = MACHINES[number as usize % MACHINES.len()];
-            let triple = match number as usize / MACHINES.len() {
-                0 => String::new(),
-                triple => format!("-{triple}"),
+            // One base station: its first pair of hosts, then the others.
+            let (machine, pair) = match number {
+                0 => ("fixed-host", 0),
+                1 => ("base-station", 0),
+                host if host % 2 == 0 => ("mobile-host", host / 2 - 1),
+                host => ("fixed-host", host / 2),
             };
-            fs::File::create(folder.join(format!("{machine}{triple}.pcapng"))).map(BufWriter::new)
+            let pair = if pair == 0 { String::new() } else { format!("-{}", pair + 1) };
+            fs::File::create(folder.join(format!("{machine}{pair}.pcapng"))).map(BufWriter::new)
         }))
     }
 
@@ -370,6 +372,10 @@ fn repeat(world: World, scenario: &Scenario, case: &Case, seed: u64) -> String {
 fn hop_options(scenario: &Scenario) -> String {
     let recorded = &scenario.recorded;
     let step = recorded.trace_step.map(|step| step.to_string());
+    let arq = (scenario.arq != Arq::None).then(|| scenario.arq.to_string());
+    let several = scenario.mobiles > 1;
+    let mobiles = several.then(|| scenario.mobiles.to_string());
+    let served = several.then(|| scenario.served.to_string());
     let options = [
         ("down-capacity", &recorded.down_capacity),
         ("up-capacity", &recorded.up_capacity),
@@ -378,6 +384,9 @@ fn hop_options(scenario: &Scenario) -> String {
         ("down-loss", &recorded.down_loss),
         ("up-loss", &recorded.up_loss),
         ("trace-step", &step),
+        ("arq", &arq),
+        ("mobiles", &mobiles),
+        ("served", &served),
     ];
     let half_duplex = if scenario.half_duplex { " --half-duplex" } else { "" };
     let named = options.iter().filter_map(|(name, value)| {

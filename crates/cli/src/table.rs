@@ -160,6 +160,8 @@ enum Needed {
     IfDiffers,
     /// Only if a row has a value other than none or zero.
     IfAny,
+    /// Only if a row has a value.
+    IfKnown,
     /// Only if the largest value is a fifth above the smallest.
     IfSpread,
 }
@@ -177,6 +179,7 @@ impl ColumnOf {
                 let values = || rows.iter().filter_map(|row| cell(row).value);
                 values().fold(0.0, f64::max) > 1.2 * values().fold(f64::INFINITY, f64::min)
             }
+            Needed::IfKnown => rows.iter().any(|row| cell(row).value.is_some()),
             Needed::IfAny => rows.iter().any(|row| cell(row).value.is_some_and(|v| v > 0.0)),
         }
     }
@@ -185,6 +188,7 @@ impl ColumnOf {
 fn columns(statistic: Statistic) -> Vec<ColumnOf> {
     let mut columns = names();
     columns.extend(experience(statistic));
+    columns.extend(neighbours());
     columns.extend(cost());
     columns
 }
@@ -255,7 +259,7 @@ fn experience(statistic: Statistic) -> Vec<ColumnOf> {
             LowestIsBest,
             "time a message takes, from application to application",
             IfAny,
-            |row, _| latency(row.latency_s),
+            |row, _| latency_cell(row.latency_s),
         ),
         // A queue is short, too, where the link stands idle: none is better than another.
         value(("queue p50/p99", "ms"), Value, queue, IfSpread, |row, _| {
@@ -264,16 +268,46 @@ fn experience(statistic: Statistic) -> Vec<ColumnOf> {
     ]
 }
 
+/// How several mobile hosts at one base station share it.
+fn neighbours() -> Vec<ColumnOf> {
+    use Kind::{HighestIsBest, LowestIsBest};
+    use Needed::IfKnown;
+    let jain = "Jain's index of the mobile hosts' goodputs: 1 if all get the same";
+    let goodput = "goodput of each mobile host but the first, mean";
+    let change = "what those gain (+) or lose (-) against plain with the same seeds";
+    let latency = "time a message takes at those mobile hosts";
+    vec![
+        value(("Jain", ""), HighestIsBest, jain, IfKnown, |row, _| {
+            number(row.mobiles.as_ref().and_then(|one| one.jain).map(|jain| jain.mean), 3)
+        }),
+        value(("neighbours", "Mbit/s"), HighestIsBest, goodput, IfKnown, |row, _| {
+            let goodput = row.mobiles.as_ref().and_then(|one| one.neighbour_bps);
+            number(goodput.map(|goodput| goodput.mean / 1e6), 3)
+        }),
+        value(("against plain", "%"), HighestIsBest, change, IfKnown, |row, _| {
+            let change = row.mobiles.as_ref().and_then(|mobiles| mobiles.neighbour_change);
+            change.map_or_else(Cell::none, |change| {
+                let ci = change.ci95.map_or(String::new(), |ci| format!(" ± {:.1}", ci * 100.0));
+                Cell::number(change.mean * 100.0, format!("{:+.1}{ci}", change.mean * 100.0))
+            })
+        }),
+        value(("their latency p50/p99/max", "s"), LowestIsBest, latency, IfKnown, |row, _| {
+            latency_cell(row.mobiles.as_ref().and_then(|mobiles| mobiles.neighbour_latency_s))
+        }),
+    ]
+}
+
 /// What it takes.
 fn cost() -> Vec<ColumnOf> {
     use Kind::{LowestIsBest, Value};
-    use Needed::{Always, IfAny};
+    use Needed::{Always, IfAny, IfKnown};
     let end_to_end = "packets that the sender sent again, per run";
     let local = "packets that the base station sent again, per run";
     let probes = "probes of the base station, per run";
     let share = "bytes of probes over all bytes on the air, in all runs";
     let timeouts = "retransmission timeouts of the sender, per run";
     let air = "everything on the air of the last hop, both ways";
+    let air_time = "time of the air per byte delivered: bits, host costs, waits for frames' ACKs";
     let packets = "packets that reach the base station from either side, per second";
     let given_up = "runs that did not deliver everything in 200 times the time";
     vec![
@@ -298,6 +332,9 @@ fn cost() -> Vec<ColumnOf> {
             let of = Sample::air_bytes_per_byte;
             number(row.air_bytes_per_byte.and_then(|mean| by.over(row, mean, of)), 3)
         }),
+        value(("air time", "us/byte"), LowestIsBest, air_time, IfKnown, |row, _| {
+            number(row.air_s_per_byte.map(|seconds| seconds * 1e6), 3)
+        }),
         value(("packets handled", "/s"), Value, packets, IfAny, |row, _| small_packets(row)),
         value(("base station", "KiB"), Value, "most bytes in its caches", IfAny, |row, _| {
             number(Some(row.base_station_bytes_max as f64 / 1024.0), 0)
@@ -316,7 +353,7 @@ fn pair(quantiles: Option<Quantiles>) -> Cell {
     quantiles.map_or_else(Cell::none, |q| Cell::number(q.max, format!("{:.2}/{:.2}", q.p50, q.max)))
 }
 
-fn latency(quantiles: Option<Quantiles>) -> Cell {
+fn latency_cell(quantiles: Option<Quantiles>) -> Cell {
     quantiles.map_or_else(Cell::none, |q| {
         Cell::number(q.p99, format!("{:.3}/{:.3}/{:.3}", q.p50, q.p99, q.max))
     })

@@ -23,12 +23,15 @@ mod config;
 pub mod frame_arq;
 pub mod half_duplex;
 mod lengths;
+mod pauses;
+mod peers;
 
 pub use config::Config;
 pub use lengths::Length;
+pub use peers::{Peer, Sharing};
 
 use crate::channel::{self, Air, Channels, Loss};
-use crate::outage::{Interval, Mode, Outages};
+use crate::outage::{Interval, Mode, Outages, Spec};
 use crate::pace::Pace;
 use crate::pipe::{Pipe, UnderWay};
 use crate::queue::{Queue, Waiting};
@@ -91,7 +94,7 @@ pub struct Hop<T> {
     served: Served,
 
     queue: Queue<T>,
-    conditions: Option<Box<Conditions>>,
+    conditions: Option<Box<Conditions<T>>>,
     /// None before the first one.
     reports: Option<Box<Reports<T>>>,
     /// The end of the last transmission, if the air is shared.
@@ -100,11 +103,13 @@ pub struct Hop<T> {
 
 /// Who has a say in what becomes of packets, and what was said.
 #[derive(Clone, Debug)]
-struct Conditions {
+struct Conditions<T> {
     channels: Channels,
     outages: Option<Away>,
     opportunities: Option<Opportunities>,
     frame_arq: Option<FrameArq>,
+    /// Each peer's queue, channels and outages, in place of the hop's; see [`Hop::shared`].
+    peers: Option<Box<peers::Peers<T>>>,
     /// No packet may arrive earlier, if packets stay in order.
     arrived_at: Instant,
     /// Packets lost, by cause.
@@ -142,6 +147,12 @@ struct Away {
     outages: Outages,
 }
 
+impl Away {
+    fn new(spec: &Spec, seed: u64) -> Option<Away> {
+        (!spec.is_never()).then(|| Away { mode: spec.mode, outages: Outages::new(spec, seed) })
+    }
+}
+
 impl<T: Clone> Hop<T> {
     /// A hop at the start of a run. Its random streams follow from the seed and its name; its
     /// outages from the seed alone.
@@ -156,9 +167,7 @@ impl<T: Clone> Hop<T> {
         let delay = channel::delay(&config.channels).unwrap_or(config.delay);
         let frame_arq = config.frame_arq.filter(|_| opportunities.is_none());
         let frame_arq = frame_arq.map(|arq| FrameArq::new(arq, delay));
-        let outages = &config.outages;
-        let away = (!outages.is_never())
-            .then(|| Away { mode: outages.mode, outages: Outages::new(outages, seed) });
+        let away = Away::new(&config.outages, seed);
         let repeats = frame_arq.is_some();
         let judges =
             away.is_some() || opportunities.is_some() || repeats || !config.channels.is_empty();
@@ -168,6 +177,7 @@ impl<T: Clone> Hop<T> {
                 outages: away,
                 opportunities,
                 frame_arq,
+                peers: None,
                 arrived_at: Instant::ZERO,
                 lost: [0; Loss::ALL.len()],
             })
@@ -206,6 +216,9 @@ impl<T: Clone> Hop<T> {
         now: Instant,
     ) -> Result<(), T> {
         self.serve(now);
+        if self.judges && self.peers().is_some() {
+            return self.enqueue_peer(Waiting { item, bytes }, priority, now);
+        }
         // After serving, a free hop has nothing waiting.
         if self.free_at <= now && !(self.judges && self.pauses(bytes, now)) {
             self.transmit(Waiting { item, bytes }, now);
@@ -225,7 +238,7 @@ impl<T: Clone> Hop<T> {
         let departure = match self.next_note() {
             _ if !self.reports_departures => return next,
             Some((at, _)) => at,
-            None if self.waiting > 0 => self.free_at + self.host_cost,
+            None if self.waiting > 0 => self.next_start() + self.host_cost,
             None => return next,
         };
         Some(next.map_or(departure, |next| next.min(departure)))
@@ -236,12 +249,26 @@ impl<T: Clone> Hop<T> {
     #[inline]
     pub fn next_arrival(&self) -> Option<Instant> {
         let mut next = self.pipe.next_at();
+        if self.judges {
+            return self.next_judged(next);
+        }
         // Whatever is under way in order arrives before what waits.
         if self.waiting > 0
-            && (next.is_none() || self.order == channel::arq::Order::AsReceived)
+            && next.is_none()
             && let Some(waiting_bytes) = self.queue.next_bytes()
         {
-            let arrival = self.arrival(self.free_at, self.pace.time_for(waiting_bytes));
+            next = Some(self.arrival(self.free_at, self.pace.time_for(waiting_bytes)));
+        }
+        next
+    }
+
+    /// The same where channels may delay, peers share the hop, or frames are repeated.
+    fn next_judged(&self, mut next: Option<Instant>) -> Option<Instant> {
+        if self.waiting > 0
+            && (next.is_none() || self.order == channel::arq::Order::AsReceived)
+            && let Some(waiting_bytes) = self.next_bytes()
+        {
+            let arrival = self.arrival(self.next_start(), self.pace.time_for(waiting_bytes));
             next = Some(next.map_or(arrival, |next| next.min(arrival)));
         }
         if self.repeats {
@@ -299,7 +326,7 @@ impl<T: Clone> Hop<T> {
 
     /// Bytes that wait, both priorities together, as of the last call.
     pub fn queue_bytes(&self) -> u64 {
-        self.queue.bytes()
+        self.peers().map_or_else(|| self.queue.bytes(), |peers| peers.waiting().bytes)
     }
 
     /// The counters, as of the last call.
@@ -307,11 +334,14 @@ impl<T: Clone> Hop<T> {
         let Served { departed, air_bytes, busy } = self.served;
         let lost =
             self.conditions.as_ref().map_or([0; Loss::ALL.len()], |conditions| conditions.lost);
-        let most = self.queue.most();
+        let (most, dropped_full) = match self.peers() {
+            Some(peers) => peers.counted(),
+            None => (self.queue.most(), self.queue.refused()),
+        };
         let under_way = self.pipe.len() as u64;
         Statistics {
             enqueued: departed + u64::from(self.waiting),
-            dropped_full: self.queue.refused(),
+            dropped_full,
             departed,
             air_bytes,
             busy,
@@ -332,6 +362,9 @@ impl<T: Clone> Hop<T> {
     }
 
     fn serve_waiting(&mut self, now: Instant) {
+        if self.judges && self.peers().is_some() {
+            return self.serve_peers(now);
+        }
         while self.free_at <= now {
             let Some(bytes) = self.queue.next_bytes() else { return };
             let start = self.free_at;
@@ -343,31 +376,6 @@ impl<T: Clone> Hop<T> {
             self.note_length(start);
             self.transmit(waiting, start);
         }
-    }
-
-    /// True if a transmission from `start` has to wait for an opportunity, or for the end of an
-    /// outage that holds; the air is free then, and the next packet is chosen anew.
-    fn pauses(&mut self, bytes: u32, start: Instant) -> bool {
-        let Some(conditions) = &mut self.conditions else { return false };
-        if let Some(opportunities) = &mut conditions.opportunities {
-            let next_at = opportunities.next_from(start);
-            if next_at > start {
-                self.free_at = next_at;
-                return true;
-            }
-        }
-        let Some(away) = conditions.outages.as_mut().filter(|away| away.mode == Mode::Hold) else {
-            return false;
-        };
-        let first_bit_at = start + self.host_cost;
-        let end = match &conditions.opportunities {
-            Some(opportunities) => opportunities.peek(bytes),
-            None => first_bit_at + self.pace.time_for(bytes),
-        };
-        let air = Interval { start: first_bit_at, end };
-        let Some(outage) = away.outages.covers(air) else { return false };
-        self.free_at = outage.end;
-        true
     }
 
     #[inline]
@@ -389,8 +397,9 @@ impl<T: Clone> Hop<T> {
         if self.judges {
             let time = Interval { start: first_bit_at, end: self.free_at };
             let air = Air { time, bytes };
-            let verdict = if self.repeats { self.repeat(air, &item) } else { self.judge(air) };
-            at = self.in_order(at + verdict.delay);
+            let verdict =
+                if self.repeats { self.repeat(air, &item) } else { self.judge(air, &item) };
+            at = self.in_order(&item, at + verdict.delay);
             loss = verdict.loss;
         }
         self.pipe.push(UnderWay { at, bytes, loss, item });
@@ -407,10 +416,12 @@ impl<T: Clone> Hop<T> {
 
     /// When a packet that would arrive at `at` does, if none may overtake another.
     #[inline]
-    fn in_order(&mut self, mut at: Instant) -> Instant {
-        if self.order == channel::arq::Order::InOrder
-            && let Some(conditions) = &mut self.conditions
-        {
+    fn in_order(&mut self, item: &T, mut at: Instant) -> Instant {
+        let Some(conditions) = &mut self.conditions else { return at };
+        if let Some(peers) = &mut conditions.peers {
+            return peers.on_sent(item, at, self.free_at);
+        }
+        if self.order == channel::arq::Order::InOrder {
             at = at.max(conditions.arrived_at);
             conditions.arrived_at = at;
         }
@@ -425,8 +436,11 @@ impl<T: Clone> Hop<T> {
 
     /// An outage goes before the channels as the cause; the channels see the packet all the same,
     /// so that their errors stay where they are.
-    fn judge(&mut self, air: Air) -> channel::Verdict {
+    fn judge(&mut self, air: Air, item: &T) -> channel::Verdict {
         let Some(conditions) = &mut self.conditions else { return channel::Verdict::PASS };
+        if let Some(peers) = &mut conditions.peers {
+            return peers.judge(air, item);
+        }
         let mut verdict = conditions.channels.judge(air);
         if let Some(away) = conditions.outages.as_mut().filter(|away| away.mode == Mode::Lose)
             && away.outages.covers(air.time).is_some()

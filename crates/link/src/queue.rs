@@ -18,6 +18,17 @@ pub enum Limit {
     Bytes(u64),
 }
 
+impl Limit {
+    /// True if so many packets, of so many bytes together, are not too many.
+    #[inline]
+    pub(crate) fn holds(self, load: Load) -> bool {
+        match self {
+            Limit::Packets(packets_max) => load.packets <= packets_max,
+            Limit::Bytes(bytes_max) => load.bytes <= bytes_max,
+        }
+    }
+}
+
 /// A packet that waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting<T> {
@@ -52,6 +63,20 @@ struct Line<T> {
 pub(crate) struct Load {
     pub(crate) packets: u32,
     pub(crate) bytes: u64,
+}
+
+impl Load {
+    /// With a packet of so many bytes.
+    #[inline]
+    pub(crate) fn and(self, bytes: u32) -> Load {
+        Load { packets: self.packets + 1, bytes: self.bytes + u64::from(bytes) }
+    }
+
+    /// The larger of both, in each respect.
+    #[inline]
+    pub(crate) fn most(self, other: Load) -> Load {
+        Load { packets: self.packets.max(other.packets), bytes: self.bytes.max(other.bytes) }
+    }
 }
 
 impl<T> Queue<T> {
@@ -136,16 +161,12 @@ impl<T> Line<T> {
             Priority::High => &mut self.high,
             Priority::Normal => &mut self.normal,
         };
-        let bytes = load.bytes + u64::from(waiting.bytes);
-        let fits = match limit {
-            Limit::Packets(packets_max) => load.packets < packets_max,
-            Limit::Bytes(bytes_max) => bytes <= bytes_max,
-        };
-        if !fits {
+        let with_it = load.and(waiting.bytes);
+        if !limit.holds(with_it) {
             self.refused += 1;
             return Err(waiting.item);
         }
-        *load = Load { packets: load.packets + 1, bytes };
+        *load = with_it;
         if self.packets.is_empty() {
             self.waits_since = now;
         }
@@ -154,9 +175,7 @@ impl<T> Line<T> {
             // Few are ahead of it, and only those are moved.
             Priority::High => self.packets.insert(self.high.packets as usize - 1, waiting),
         }
-        let Load { packets, bytes } = self.load();
-        self.most.packets = self.most.packets.max(packets);
-        self.most.bytes = self.most.bytes.max(bytes);
+        self.most = self.most.most(self.load());
         Ok(())
     }
 

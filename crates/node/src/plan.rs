@@ -1,11 +1,11 @@
 //! What a driver runs: one case of a scenario, with every parameter resolved.
 
+use crate::cell::addresses;
 use crate::host::{Application, Host};
 use crate::scenario::{
     Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
-    Size, Switch, Time, Traffic, radio,
+    Served, Size, Switch, Time, Traffic, radio,
 };
-use core::net::{IpAddr, Ipv4Addr};
 use link::preset::Pair;
 use link::{Limit, channel, hop, outage};
 use sansio::{Duration, FlowKey, Host as Address, Instant, Random, StreamId};
@@ -20,6 +20,11 @@ use wire::tcp::Seq;
 pub struct Plan {
     /// How many triples of fixed host, base station and mobile host stand side by side.
     pub triples: u32,
+    /// Mobile hosts at each base station, with a fixed host each ([`crate::cell`]). More than one
+    /// only if there is one base station.
+    pub mobiles: u32,
+    /// Which of them the scheme serves.
+    pub served: Served,
     /// Fixed host to base station and back.
     pub wired: Pair,
     /// Base station to mobile host and back.
@@ -30,7 +35,7 @@ pub struct Plan {
     pub departures: Departures,
     /// Both hosts' TCP.
     pub tcp: Config,
-    /// The transfers of each triple.
+    /// The transfers of each pair of hosts.
     pub transfers: Vec<Transfer>,
     /// The run ends here at the latest.
     pub until: Duration,
@@ -38,7 +43,7 @@ pub struct Plan {
     pub forget_every: Option<Duration>,
 }
 
-/// One transfer of a triple.
+/// One transfer of a pair of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Which way.
@@ -56,7 +61,7 @@ pub enum Way {
     Up,
 }
 
-/// The two end hosts of a triple.
+/// A pair of end hosts.
 #[derive(Debug)]
 pub struct EndHosts {
     /// On the wired side.
@@ -141,6 +146,7 @@ impl Plan {
             hop.delay = scenario.delay.0;
             hop.channels.extend(channels(scenario, case));
             hop.outages = outages(case.outage);
+            hop.frame_arq = scenario.arq.config().or(hop.frame_arq);
         }
         scenario.record(&mut radio.down, &mut radio.up);
         radio.half_duplex = scenario.half_duplex;
@@ -152,6 +158,8 @@ impl Plan {
         };
         let mut plan = Plan {
             triples: 1,
+            mobiles: scenario.mobiles,
+            served: scenario.served,
             wired: Pair::symmetric(wired),
             radio,
             scheme: if scheme.is_some() { case.scheme.clone() } else { "plain".to_owned() },
@@ -170,7 +178,8 @@ impl Plan {
             Amount::Duration(duration) => duration.0,
             Amount::Size(size) => {
                 let rate = self.payload_bps().max(1.0);
-                let ideal = Duration::from_secs_f64(size.0 as f64 * 8.0 / rate);
+                let bits = size.0 as f64 * 8.0 * f64::from(self.mobiles);
+                let ideal = Duration::from_secs_f64(bits / rate);
                 (ideal * Self::PATIENCE).max(Self::PATIENCE_MIN)
             }
         }
@@ -197,7 +206,8 @@ impl Plan {
 
     /// The most that the last hop can deliver, bit/s: rate x MAC efficiency x (1 - packet error
     /// rate of a full packet) x payload / packet size, of all directions that carry data together;
-    /// if they share the air, of one. Where something is recorded, its average over a run of that
+    /// if they share the air, of one. A link layer that waits for ACKs leaves the share of the air
+    /// in which it sends full packets. Where something is recorded, its average over a run of that
     /// length takes its place; over none, that of the whole recording.
     pub fn ceiling_bps(&self, case: &Case, over: Duration) -> f64 {
         let share = f64::from(self.segment_bytes()) / f64::from(self.packet_bytes());
@@ -208,10 +218,17 @@ impl Plan {
                 None => hop.service_rate(),
             };
             let arrives = intact * (1.0 - mean(case, hop)) * (1.0 - recorded_loss(hop, over));
-            rate.as_bps() as f64 * share * arrives
+            rate.as_bps() as f64 * share * arrives * self.sending_share(hop)
         };
         let (sum, ways) = (self.data_hops().map(one).sum::<f64>(), self.data_hops().count());
         if self.radio.half_duplex { sum / ways.max(1) as f64 } else { sum }
+    }
+
+    /// Share of the air in which a link layer that waits for ACKs sends full packets.
+    fn sending_share(&self, hop: &hop::Config) -> f64 {
+        let Some(arq) = hop.frame_arq else { return 1.0 };
+        let sends = hop.service_rate().time_for(self.packet_bytes()).as_secs_f64();
+        sends / (sends + (hop.delay * 2 + arq.ack_time).as_secs_f64())
     }
 
     /// The directions of the last hop that carry data.
@@ -227,16 +244,16 @@ impl Plan {
             .unwrap_or_else(|| unreachable!("Plan::new refuses unknown schemes"))
     }
 
-    /// The end hosts of one triple, whose TCP is `tcp`, a copy of [`Plan::tcp`] for all triples.
-    /// Initial sequence numbers and tick phases follow from the seed.
-    pub fn hosts(&self, tcp: &Rc<Config>, triple: u32, seed: u64) -> EndHosts {
-        let mut random = Random::new(seed, &format!("{triple}.hosts"));
-        let (fixed_address, mobile_address) = addresses(triple);
+    /// One pair of end hosts, whose TCP is `tcp`, a copy of [`Plan::tcp`] for all of them. Initial
+    /// sequence numbers and tick phases follow from the seed.
+    pub fn hosts(&self, tcp: &Rc<Config>, pair: u32, seed: u64) -> EndHosts {
+        let mut random = Random::new(seed, &format!("{pair}.hosts"));
+        let (fixed_address, mobile_address) = addresses(pair);
         let mut fixed = Host::default();
         let mut mobile = Host::default();
         let phases = [(); 2].map(|()| tick_phase(tcp, &mut random));
         for (index, transfer) in self.transfers.iter().enumerate() {
-            let stream = StreamId(triple * self.transfers.len() as u32 + index as u32);
+            let stream = StreamId(pair * self.transfers.len() as u32 + index as u32);
             let port = Self::PORT + index as u16;
             let (sender, receiver, from, to, sends, receives) = match transfer.direction {
                 Way::Down => {
@@ -269,7 +286,7 @@ impl Plan {
             Application::Request { .. } if ends => 0,
             Application::Endless | Application::Request { .. } => u64::MAX,
         });
-        (0..self.triples).flat_map(|_| one.clone()).collect()
+        (0..self.pairs()).flat_map(|_| one.clone()).collect()
     }
 
     /// When a run is over at the latest.
@@ -281,14 +298,6 @@ impl Plan {
 /// Room at the ends of the wired path: it is not what is studied, so it drops only what a window
 /// of hundreds of segments would.
 const WIRED_QUEUE_PACKETS: u32 = 1000;
-
-/// Private addresses that leave room for two million triples.
-fn addresses(triple: u32) -> (IpAddr, IpAddr) {
-    let at = |network: [u8; 4]| {
-        IpAddr::V4(Ipv4Addr::from_bits(u32::from_be_bytes(network) + triple + 1))
-    };
-    (at([10, 0, 0, 0]), at([10, 128, 0, 0]))
-}
 
 fn transfers(scenario: &Scenario, direction: Direction) -> Vec<Transfer> {
     let bulk = match scenario.amount {

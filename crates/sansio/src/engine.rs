@@ -47,12 +47,13 @@ pub enum Input {
         /// The packet, as it was sent.
         packet: PacketRef,
     },
-    /// The link layer's verdict on a frame: once for each (METP-LL-3).
+    /// The link layer's verdict on a frame: once for each (METP-LL-3). Only for engines that ask for
+    /// it, from links that repeat frames.
     Verdict {
         /// Where.
         side: Side,
         /// The packet, as it was sent.
-        packet: PacketId,
+        packet: PacketRef,
         /// True: acknowledged by the other end; false: given up, it may or may not have arrived.
         acknowledged: bool,
     },

@@ -45,6 +45,15 @@ impl Scheme {
         }
     }
 
+    /// True if the driver shall report the link layer's verdict on each frame ([`Input::Verdict`]),
+    /// where there is one.
+    pub fn wants_verdicts(&self) -> bool {
+        match self {
+            Scheme::Plain(_) => false,
+            Scheme::Snoop(agent) => agent.wants_verdicts(),
+        }
+    }
+
     /// Tells the radio's rate, where somebody knows it: it bounds the air that probes take. Without
     /// it the rate is taken from departures, which says too much where they are not those onto the
     /// air.

@@ -1,5 +1,7 @@
 //! The event loop.
 
+mod planned;
+
 use crate::network::{Machine, NEVER, Network, Node};
 use crate::queue::EventQueue;
 use link::What as Happened;
@@ -7,8 +9,8 @@ use link::hop::Length;
 use node::Host;
 use node::scenario::Departures;
 use sansio::{
-    Delivery, DropReason, Engine, Event, Input, Instant, Notice, Packet, PacketId, PacketRef,
-    Payload, Priority, Side, Sink,
+    Delivery, DropReason, Engine, Event, Input, Instant, Packet, PacketId, PacketRef, Payload,
+    Priority, Side, Sink,
 };
 use schemes::Scheme;
 use trace::{NodeId, Observer, Record, What};
@@ -168,7 +170,7 @@ impl<O: Observer> Kernel<O> {
 
     #[inline]
     fn on_outcome(&mut self, wire: usize, outcome: link::Outcome<PacketRef>, now: Instant) {
-        let (from, to) = Network::ends(wire);
+        let (from, to) = self.world.network.ends_of(wire, &outcome.what);
         match outcome.what {
             Happened::Arrived(packet) => {
                 let what = What::Arrived { side: to.1, packet: &packet };
@@ -180,7 +182,7 @@ impl<O: Observer> Kernel<O> {
                 self.rearm(from.0);
             }
             Happened::Verdict(packet, acknowledged) => {
-                self.on_verdict(from, (packet.id, acknowledged), now);
+                self.on_verdict(from, (packet, acknowledged), now);
             }
             Happened::Lost(packet, loss) => {
                 let what = What::Lost { side: from.1, packet: &packet, cause: loss.name() };
@@ -195,10 +197,15 @@ impl<O: Observer> Kernel<O> {
     fn on_verdict(
         &mut self,
         (node, side): (NodeId, Side),
-        (packet, acknowledged): (PacketId, bool),
+        (packet, acknowledged): (PacketRef, bool),
         now: Instant,
     ) {
-        self.handle(node, Input::Verdict { side, packet, acknowledged }, now);
+        match &self.nodes[node.0 as usize].machine {
+            Machine::Base(base) if base.scheme.wants_verdicts() => {
+                self.handle(node, Input::Verdict { side, packet, acknowledged }, now);
+            }
+            _ => self.world.release(packet),
+        }
     }
 
     /// Tells a base station what departed onto its radio by now. It learns of it before anything
@@ -234,42 +241,6 @@ impl<O: Observer> Kernel<O> {
         }
     }
 
-    fn on_transition(&mut self, index: usize, now: Instant) {
-        self.world.events += 1;
-        let away = &self.world.network.away[index];
-        let (base, notified) = (away.base, away.notified);
-        let down = away.outages.state(now) == link::outage::State::Down;
-        let side = Side::RADIO;
-        let what = if down { What::LinkDown { side } } else { What::LinkUp { side } };
-        self.world.record(base, now, what);
-        if notified {
-            let notice = if down { Notice::LinkDown(side) } else { Notice::LinkUp(side) };
-            self.handle(base, Input::Notice(notice), now);
-        }
-        self.plan_transition(index, now);
-    }
-
-    fn plan_transition(&mut self, index: usize, now: Instant) {
-        let number = self.number(Slot::Away(index));
-        if let Some((at, _)) = self.world.network.away[index].outages.next_transition(now) {
-            self.world.queue.add(number, at);
-        }
-    }
-
-    fn on_forget(&mut self, index: usize, now: Instant) {
-        self.world.events += 1;
-        let base = self.world.network.forgetting[index].base;
-        self.handle(base, Input::Notice(Notice::Forget), now);
-        self.plan_forgetting(index, now);
-    }
-
-    fn plan_forgetting(&mut self, index: usize, now: Instant) {
-        let number = self.number(Slot::Forgetting(index));
-        let forgetting = &mut self.world.network.forgetting[index];
-        let at = now + forgetting.random.exponential_time(forgetting.every);
-        self.world.queue.add(number, at);
-    }
-
     /// Gives a machine one input and sees to its next deadline.
     #[inline]
     fn handle(&mut self, node: NodeId, input: Input, now: Instant) {
@@ -285,7 +256,11 @@ impl<O: Observer> Kernel<O> {
         match &mut self.nodes[node.0 as usize].machine {
             Machine::Host(host) => host.handle(input, &mut outbox, now),
             Machine::Base(base) => {
-                base.scheme.handle(input, &mut outbox, now);
+                if base.bypasses(&input) {
+                    schemes::plain::Forwarder.handle(input, &mut outbox, now);
+                } else {
+                    base.scheme.handle(input, &mut outbox, now);
+                }
                 if told {
                     tell_handed(&mut base.scheme, &mut outbox, now);
                 }
@@ -310,6 +285,11 @@ impl<O: Observer> Kernel<O> {
             let number = self.number(Slot::Machine(node));
             self.world.queue.add(number, at);
         }
+    }
+
+    /// What the radios' hops counted.
+    pub(crate) fn radio(&self) -> impl Iterator<Item = link::Statistics> {
+        self.world.network.radio().map(|wire| wire.hop.statistics())
     }
 
     /// Packets in the hops' queues and on the air.
@@ -362,7 +342,7 @@ impl<O: Observer> World<O> {
     #[inline]
     fn record_lengths(&mut self, wire: usize) {
         if O::QUEUES {
-            let (node, side) = Network::ends(wire).0;
+            let Some((node, side)) = self.network.queues_at(wire) else { return };
             while let Some(Length { at, packets, bytes }) =
                 self.network.wires[wire].hop.poll_length()
             {
@@ -447,7 +427,7 @@ impl<O: Observer> Sink for Outbox<'_, O> {
 
     #[inline]
     fn send(&mut self, side: Side, priority: Priority, packet: PacketRef) {
-        let wire = Network::wire_from(self.node, side);
+        let wire = self.world.network.wire_of(self.node, side, &packet);
         self.world.record(self.node, self.now, What::Sent { side, priority, packet: &packet });
         if self.told && side == Side::RADIO {
             self.world.handed.push(packet.clone());

@@ -5,13 +5,17 @@
 //!                ◀──wired up───                ◀──radio up────
 //! ```
 //!
-//! Several such triples may stand side by side in one run, joined by nothing but time.
+//! Several such triples may stand side by side in one run, joined by nothing but time; or one base
+//! station has several mobile hosts ([`crate::cell`]).
 
+use crate::cell::{self, End};
 use link::hop::half_duplex;
-use link::{Hop, Outages};
-use node::scenario::Departures;
+use link::{Hop, Outages, What};
+use node::cell::{outage_seed, receiver, sender};
+use node::plan::Way;
+use node::scenario::{Departures, Served};
 use node::{Host, Plan};
-use sansio::{Duration, Instant, PacketRef, Random, Side};
+use sansio::{Duration, Input, Instant, Packet, PacketRef, Random, Side};
 use schemes::Scheme;
 use std::rc::Rc;
 use tcp::Config;
@@ -31,6 +35,20 @@ pub(crate) enum Machine {
 pub(crate) struct Base {
     pub(crate) scheme: Scheme,
     pub(crate) departures: Option<Departures>,
+    pub(crate) served: Served,
+}
+
+impl Base {
+    /// True for a packet of a mobile host that the scheme does not serve.
+    #[inline]
+    pub(crate) fn bypasses(&self, input: &Input) -> bool {
+        self.served == Served::First
+            && match input {
+                Input::Arrival { side: Side::WIRED, packet } => receiver(packet) > 0,
+                Input::Arrival { packet, .. } => sender(packet) > 0,
+                _ => false,
+            }
+    }
 }
 
 /// A machine among others, and its valid entry in the queue: at its deadline or earlier.
@@ -52,11 +70,12 @@ pub(crate) struct Wire {
 /// No entry; no run lasts 584 years.
 pub(crate) const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
-/// The outages of one triple's last hop.
+/// The outages of one mobile host's last hop.
 #[derive(Debug)]
 pub(crate) struct Away {
     pub(crate) outages: Outages,
-    pub(crate) base: NodeId,
+    /// Who notices them: the base station; the mobile host where it is one of several.
+    pub(crate) end: End,
     pub(crate) notified: bool,
 }
 
@@ -78,6 +97,8 @@ pub(crate) struct Network {
     pub(crate) forgetting: Vec<Forgetting>,
     /// True if both directions of each radio share the air.
     half_duplex: bool,
+    /// True if several mobile hosts share the radio of the one base station.
+    shared: bool,
 }
 
 /// Machines of one triple: fixed host, base station, mobile host.
@@ -86,9 +107,20 @@ pub(crate) const TRIPLE: u32 = 3;
 pub(crate) const TRIPLE_WIRES: u32 = 4;
 
 /// The roles of all machines; a node's number is its index.
-pub fn roles(triples: u32) -> Vec<Role> {
+pub fn roles(plan: &Plan) -> Vec<Role> {
+    if plan.mobiles > 1 {
+        return cell::roles(plan.mobiles);
+    }
     let triple = [Role::FixedHost, Role::BaseStation, Role::MobileHost];
-    triple.into_iter().cycle().take((triples * TRIPLE) as usize).collect()
+    triple.into_iter().cycle().take((plan.triples * TRIPLE) as usize).collect()
+}
+
+/// Fixed host, base station and mobile host of a pair of hosts.
+pub(crate) fn machines(plan: &Plan, pair: u32) -> [NodeId; 3] {
+    if plan.mobiles > 1 {
+        return [cell::fixed(pair), cell::BASE, cell::mobile(pair)];
+    }
+    [0, 1, 2].map(|machine| NodeId(pair * TRIPLE + machine))
 }
 
 impl Network {
@@ -99,8 +131,13 @@ impl Network {
             away: Vec::new(),
             forgetting: Vec::new(),
             half_duplex: plan.radio.half_duplex,
+            shared: plan.mobiles > 1,
         };
         let (scheme, tcp) = (plan.base_station(), Rc::new(plan.tcp));
+        if network.shared {
+            network.add_cell(plan, (scheme, &tcp), seed);
+            return network;
+        }
         for triple in 0..plan.triples {
             network.add_triple(plan, (&scheme, &tcp), triple, seed);
         }
@@ -117,7 +154,7 @@ impl Network {
         let node = NodeId(triple * TRIPLE + 1);
         let hosts = plan.hosts(tcp, triple, seed);
         let departures = scheme.wants_departures().then_some(plan.departures);
-        let base = Base { scheme: scheme.clone(), departures };
+        let base = Base { scheme: scheme.clone(), departures, served: plan.served };
         let machines =
             [Machine::Host(hosts.fixed), Machine::Base(base), Machine::Host(hosts.mobile)];
         self.nodes.extend(machines.map(|machine| Node { machine, armed: NEVER }));
@@ -132,11 +169,41 @@ impl Network {
         let outage = &plan.radio.down.outages;
         if !outage.is_never() {
             let outages = Outages::new(outage, seed);
-            self.away.push(Away { outages, base: node, notified: outage.notified });
+            let end = (node, Side::RADIO);
+            self.away.push(Away { outages, end, notified: outage.notified });
         }
         if let Some(every) = plan.forget_every {
             let random = Random::new(seed, &name("forget"));
             self.forgetting.push(Forgetting { base: node, every, random });
+        }
+    }
+
+    /// One base station with all mobile hosts; see [`crate::cell`] for the order.
+    fn add_cell(&mut self, plan: &Plan, (scheme, tcp): (Scheme, &Rc<Config>), seed: u64) {
+        let departures = scheme.wants_departures().then_some(plan.departures);
+        let mut base = Some(Machine::Base(Base { scheme, departures, served: plan.served }));
+        let outage = &plan.radio.down.outages;
+        for pair in 0..plan.mobiles {
+            let hosts = plan.hosts(tcp, pair, seed);
+            let machines =
+                [Some(Machine::Host(hosts.fixed)), base.take(), Some(Machine::Host(hosts.mobile))];
+            let machines = machines.into_iter().flatten();
+            self.nodes.extend(machines.map(|machine| Node { machine, armed: NEVER }));
+            let hop = |config, name| Hop::new(config, seed, &format!("{pair}.wired.{name}"));
+            let (down, up) = (hop(&plan.wired.down, "down"), hop(&plan.wired.up, "up"));
+            let radio = [Way::Down, Way::Up].map(|way| plan.shared_hop(way, seed));
+            let radio = radio.into_iter().filter(|_| pair == 0);
+            let hops = [down].into_iter().chain(radio).chain([up]);
+            self.wires.extend(hops.map(|hop| Wire { due: NEVER, hop }));
+            if !outage.is_never() {
+                let outages = Outages::new(outage, outage_seed(seed, pair));
+                let end = (cell::mobile(pair), Side::NETWORK);
+                self.away.push(Away { outages, end, notified: false });
+            }
+        }
+        if let Some(every) = plan.forget_every {
+            let random = Random::new(seed, "0.forget");
+            self.forgetting.push(Forgetting { base: cell::BASE, every, random });
         }
     }
 
@@ -150,13 +217,42 @@ impl Network {
 
     #[cold]
     fn settle_air(&mut self, wire: usize, now: Instant) {
-        let first = wire - wire % TRIPLE_WIRES as usize;
+        let first = if self.shared { 0 } else { wire - wire % TRIPLE_WIRES as usize };
         if let [_, down, up, _] = &mut self.wires[first..first + TRIPLE_WIRES as usize] {
             half_duplex::settle(&mut down.hop, &mut up.hop, now);
         }
     }
 
-    /// From which machine and side to which a hop leads.
+    /// From which machine and side to which a hop leads, for what happened on it.
+    #[inline]
+    pub(crate) fn ends_of(&self, wire: usize, what: &What<PacketRef>) -> (End, End) {
+        if self.shared { cell::ends_of(wire, what) } else { Network::ends(wire) }
+    }
+
+    /// Where what waits for a hop waits; `None` if that is at several mobile hosts.
+    pub(crate) fn queues_at(&self, wire: usize) -> Option<End> {
+        if self.shared { cell::queues_at(wire) } else { Some(Network::ends(wire).0) }
+    }
+
+    /// The hop on which a machine sends a packet from a side.
+    #[inline]
+    pub(crate) fn wire_of(&self, node: NodeId, side: Side, packet: &Packet) -> usize {
+        if self.shared {
+            return cell::wire_from(node, side, packet);
+        }
+        Network::wire_from(node, side)
+    }
+
+    /// The hops of the radios.
+    pub(crate) fn radio(&self) -> impl Iterator<Item = &Wire> {
+        let is_radio = move |wire: usize| match self.shared {
+            true => cell::is_radio(wire),
+            false => cell::is_radio(wire % TRIPLE_WIRES as usize),
+        };
+        self.wires.iter().enumerate().filter(move |(wire, _)| is_radio(*wire)).map(|(_, wire)| wire)
+    }
+
+    /// From which machine and side to which a hop of a triple leads.
     #[inline]
     pub(crate) fn ends(wire: usize) -> ((NodeId, Side), (NodeId, Side)) {
         let (triple, wire) = (wire as u32 / TRIPLE_WIRES, wire as u32 % TRIPLE_WIRES);
@@ -171,7 +267,7 @@ impl Network {
         }
     }
 
-    /// The hop on which a machine sends from a side.
+    /// The hop on which a machine of a triple sends from a side.
     #[inline]
     pub(crate) fn wire_from(node: NodeId, side: Side) -> usize {
         let (triple, machine) = (node.0 / TRIPLE, node.0 % TRIPLE);

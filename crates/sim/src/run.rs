@@ -1,14 +1,15 @@
 //! One run: a plan and a seed in, an outcome out.
 
 use crate::kernel::Kernel;
-use crate::network::{Network, TRIPLE, roles};
+use crate::network::{Network, machines, roles};
+use link::Statistics;
 use node::Plan;
 use node::host::Application;
 use node::plan::Way;
 use sansio::{Duration, Instant, StreamId};
+use trace::Observer;
 use trace::checks::{Checks, Failure};
 use trace::metrics::{Idle, Measures, Meter, TransferSpec};
-use trace::{NodeId, Observer};
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +41,7 @@ pub struct Counts {
 
 /// Runs a plan: every invariant is checked, everything is measured; `observer` sees the records.
 pub fn run<O: Observer>(plan: &Plan, seed: u64, observer: O) -> Outcome {
-    let roles = roles(plan.triples);
+    let roles = roles(plan);
     let mut checks = Checks::new(roles.clone());
     let idle = [&plan.radio.down, &plan.radio.up].map(idle);
     let mut meter = Meter::new(roles, transfers(plan)).with_idle(idle);
@@ -48,14 +49,31 @@ pub fn run<O: Observer>(plan: &Plan, seed: u64, observer: O) -> Outcome {
     let mut kernel = Kernel::new(network, plan.missing(), (&mut checks, &mut meter, observer));
     let ended_at = kernel.run(plan.until());
     let (finished, events, under_way) = (kernel.is_finished(), kernel.events(), kernel.under_way());
+    let air = air(plan, kernel.radio());
     drop(kernel);
-    Outcome {
-        ended_at,
-        finished,
-        measures: meter.finish(ended_at),
-        failures: checks.finish(under_way, ended_at),
-        events,
+    let mut measures = meter.finish(ended_at);
+    if let Some(Air { bytes, time }) = air {
+        (measures.air_bytes, measures.air_time) = (bytes, Some(time));
     }
+    Outcome { ended_at, finished, measures, failures: checks.finish(under_way, ended_at), events }
+}
+
+/// What the last hop took of its air.
+struct Air {
+    bytes: u64,
+    time: Duration,
+}
+
+/// What the hops of the last hop counted, where records do not say it: several mobile hosts share
+/// the air, or the link layer repeats frames.
+fn air(plan: &Plan, hops: impl Iterator<Item = Statistics>) -> Option<Air> {
+    let repeats = plan.radio.down.frame_arq.is_some() || plan.radio.up.frame_arq.is_some();
+    (repeats || plan.mobiles > 1).then(|| {
+        hops.fold(Air { bytes: 0, time: Duration::ZERO }, |air, hop| Air {
+            bytes: air.bytes + hop.air_bytes,
+            time: air.time + hop.busy,
+        })
+    })
 }
 
 /// What one way of the last hop takes for a packet when nothing else is there.
@@ -77,8 +95,8 @@ pub fn run_bare(plan: &Plan, seed: u64) -> Counts {
 /// The transfers of a run, for whoever measures or plots it.
 pub fn transfers(plan: &Plan) -> Vec<TransferSpec> {
     let mut specs = Vec::new();
-    for triple in 0..plan.triples {
-        let [fixed, base, mobile] = [0, 1, 2].map(|machine| NodeId(triple * TRIPLE + machine));
+    for pair in 0..plan.pairs() {
+        let [fixed, base, mobile] = machines(plan, pair);
         for transfer in &plan.transfers {
             let (sender, receiver) = match transfer.direction {
                 Way::Down => (fixed, mobile),

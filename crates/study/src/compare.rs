@@ -1,5 +1,6 @@
 //! Every case of a scenario with every seed.
 
+use crate::mobiles;
 use crate::replicate::{Stop, ThreadsError, replicate};
 use crate::row::{Row, Sample, World};
 use node::host::Application;
@@ -52,7 +53,8 @@ pub fn compare(
         let samples: Vec<Sample> = samples.by_ref().take(seeds.len()).flatten().collect();
         (!samples.is_empty()).then(|| Row::new(case, plan, World::Sim, samples))
     };
-    let rows = cases.iter().zip(&plans).filter_map(&mut row).collect();
+    let mut rows: Vec<Row> = cases.iter().zip(&plans).filter_map(&mut row).collect();
+    mobiles::hold_against_plain(&mut rows);
     Ok(Comparison { rows, complete })
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Map: [`mod@replicate`] (many runs on all cores), [`mod@compare`] (all cases, all seeds),
 //! [`sweep`] (every combination of a study's axes, kept run by run), [`row`] (the result schema,
-//! the same for simulator and lab), [`statistics`] (means, intervals, quantiles), [`mod@advice`]
-//! (one sentence with its reason).
+//! the same for simulator and lab), [`mobiles`] (several at one base station), [`statistics`] (means,
+//! intervals, quantiles), [`mod@advice`] (one sentence with its reason).
 
 pub mod advice;
 pub mod compare;
+pub mod mobiles;
 pub mod replicate;
 pub mod row;
 pub mod statistics;

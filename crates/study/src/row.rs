@@ -1,11 +1,12 @@
 //! The result schema: one row per case, the same for simulator and lab.
 
+use crate::mobiles::Mobiles;
 use crate::statistics::{Mean, Quantiles};
 use core::fmt;
 use node::scenario::{Direction, Outage, Sender, Switch};
 use node::{Case, Plan, Scenario};
 use serde::{Deserialize, Deserializer, Serialize};
-use trace::metrics::Measures;
+use trace::metrics::{Measures, Transfer};
 
 /// Where a row was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +127,14 @@ pub struct Row {
     pub dupacks: f64,
     /// Bytes on the air of the last hop, both ways, per byte delivered.
     pub air_bytes_per_byte: Option<f64>,
+    /// Air time of the last hop, both ways, per byte delivered, seconds: host costs, bits, and
+    /// waits for ACKs of a link layer that repeats. Where several mobile hosts share the air, or
+    /// frames are repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub air_s_per_byte: Option<f64>,
+    /// How several mobile hosts at the base station fare, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mobiles: Option<Mobiles>,
     /// Most bytes in the base station's caches in any run.
     pub base_station_bytes_max: u64,
     /// How late the lab's radio was, each value that of the run in which it was worst.
@@ -196,15 +205,9 @@ impl Sample {
     /// Goodput of all transfers together, bit/s.
     pub fn goodput_bps(&self) -> f64 {
         let transfers = &self.measures.transfers;
-        let bytes: u64 = transfers.iter().map(|transfer| transfer.delivered_bytes).sum();
         // Those with a size are complete together; messages beside them never are.
         let complete = self.finished && transfers.iter().any(|transfer| transfer.complete);
-        let last = transfers.iter().map(|transfer| transfer.last_delivered_at).max();
-        let seconds = match last {
-            Some(last) if complete => last.as_secs_f64(),
-            _ => self.seconds,
-        };
-        if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+        goodput_bps(transfers, complete, self.seconds)
     }
 
     /// Bytes on the air of the last hop, both ways, per byte delivered; not finite if none was.
@@ -212,6 +215,14 @@ impl Sample {
         let transfers = self.measures.transfers.iter();
         let delivered: u64 = transfers.map(|transfer| transfer.delivered_bytes).sum();
         self.measures.air_bytes as f64 / delivered as f64
+    }
+
+    /// Air time of the last hop, both ways, per byte delivered, seconds; if it was measured.
+    pub fn air_s_per_byte(&self) -> Option<f64> {
+        let transfers = self.measures.transfers.iter();
+        let delivered: u64 = transfers.map(|transfer| transfer.delivered_bytes).sum();
+        let air = self.measures.air_time.filter(|_| delivered > 0)?;
+        Some(air.as_secs_f64() / delivered as f64)
     }
 
     /// The longest stall of any transfer, seconds.
@@ -236,6 +247,18 @@ impl Sample {
         let transfers = self.measures.transfers.iter();
         transfers.flat_map(|one| &one.stalls_after_outage).map(|stall| stall.as_secs_f64())
     }
+}
+
+/// Goodput of transfers together, bit/s: until the last byte if they are complete, otherwise over
+/// the whole run.
+pub(crate) fn goodput_bps(transfers: &[Transfer], complete: bool, run_s: f64) -> f64 {
+    let bytes: u64 = transfers.iter().map(|transfer| transfer.delivered_bytes).sum();
+    let last = transfers.iter().map(|transfer| transfer.last_delivered_at).max();
+    let seconds = match last {
+        Some(last) if complete => last.as_secs_f64(),
+        _ => run_s,
+    };
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
 }
 
 impl Row {
@@ -298,6 +321,10 @@ impl Row {
             timeouts: per_run(|one| one.timeouts),
             dupacks: per_run(|one| one.dupacks),
             air_bytes_per_byte: (delivered > 0).then(|| air as f64 / delivered as f64),
+            air_s_per_byte: air_time(&samples)
+                .filter(|_| delivered > 0)
+                .map(|air| air / delivered as f64),
+            mobiles: Mobiles::of(&samples, plan.transfers.len()),
             base_station_bytes_max: samples
                 .iter()
                 .map(|sample| sample.measures.base_station_bytes_max)
@@ -321,10 +348,23 @@ impl Row {
         })
     }
 
+    /// True if only the scheme may differ.
+    pub(crate) fn is_beside(&self, other: &Row) -> bool {
+        let key = |row: &Row| (row.tcp, row.sack, row.direction, row.world);
+        let channel = |row: &Row| [&row.ber, &row.loss, &row.outage].map(String::clone);
+        key(self) == key(other) && channel(self) == channel(other)
+    }
+
     /// True if every invariant held in every run.
     pub fn passed(&self) -> bool {
         self.checks.0.is_empty()
     }
+}
+
+/// Air time of all runs, if it was measured, seconds.
+fn air_time(samples: &[Sample]) -> Option<f64> {
+    let times = samples.iter().map(|sample| sample.measures.air_time);
+    times.map(|time| time.map(|time| time.as_secs_f64())).sum()
 }
 
 fn mean_delay(samples: &[Sample]) -> Option<QueueDelay> {

@@ -43,6 +43,14 @@ pub struct TransferSpec {
     pub messages: Option<(u64, Duration)>,
 }
 
+impl TransferSpec {
+    /// True if a link that goes away at a machine is this transfer's: at its base station, or at
+    /// one of its hosts where several share a base station.
+    pub fn meets(&self, node: NodeId) -> bool {
+        [self.base, self.sender, self.receiver].contains(&node)
+    }
+}
+
 /// What was measured of one transfer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transfer {
@@ -104,6 +112,9 @@ pub struct Measures {
     pub timeouts: u64,
     /// Bytes on the air of the last hop.
     pub air_bytes: u64,
+    /// For how long the last hop had no air for anything else, both ways: host costs, bits, and
+    /// waits for the ACKs of a link layer that repeats. Only where it is asked for.
+    pub air_time: Option<Duration>,
     /// Packets that the last hop lost.
     pub lost: u64,
     /// Packets that a full queue refused.
@@ -328,9 +339,9 @@ impl Meter {
         }
     }
 
-    fn on_link_down(&mut self, base: NodeId, now: Instant) {
+    fn on_link_down(&mut self, node: NodeId, now: Instant) {
         for index in 0..self.specs.len() {
-            if self.specs[index].base == base {
+            if self.specs[index].meets(node) {
                 let (transfer, progress) =
                     (&mut self.measures.transfers[index], &mut self.progress[index]);
                 progress.recovers_since = None;
@@ -341,7 +352,7 @@ impl Meter {
         }
     }
 
-    fn on_link_up(&mut self, base: NodeId, now: Instant) {
+    fn on_link_up(&mut self, node: NodeId, now: Instant) {
         for (index, spec) in self.specs.iter().enumerate() {
             let outstanding = self.senders.of(spec.sender).find_map(|sent| {
                 if sent.transfer.is_some_and(|transfer| transfer != index) {
@@ -350,7 +361,7 @@ impl Meter {
                 sent.acknowledged.filter(|acknowledged| sent.next.after(*acknowledged))
             });
             let Some(acknowledged) = outstanding else { continue };
-            if spec.base == base && !self.measures.transfers[index].complete {
+            if spec.meets(node) && !self.measures.transfers[index].complete {
                 let progress = &mut self.progress[index];
                 progress.sender_waits_since = Some(now);
                 progress.receiver_waits_since = Some(now);

@@ -296,8 +296,8 @@ impl Observer for Timeline {
             {
                 self.delivered.push(Point { at, offset: offset + u64::from(*length) });
             }
-            What::LinkDown { .. } if node == self.spec.base => self.outages.push((at, None)),
-            What::LinkUp { .. } if node == self.spec.base => {
+            What::LinkDown { .. } if self.spec.meets(node) => self.outages.push((at, None)),
+            What::LinkUp { .. } if self.spec.meets(node) => {
                 if let Some((_, end)) = self.outages.last_mut() {
                     *end = Some(at);
                 }

@@ -173,6 +173,10 @@ fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSetup, Error>
         let message = "--hosts 1995: the lab has this machine's kernel; use hosts = modern";
         return Err(Error::Usage(message.into()));
     }
+    if scenario.mobiles > 1 {
+        let message = "the lab has one mobile host; leave it out, or compare in the simulator";
+        return Err(Error::Usage(format!("--mobiles {}: {message}", scenario.mobiles)));
+    }
     let sender = case.sender.in_kernel().and_then(lab::Sender::from_name);
     let sender = sender.ok_or_else(|| {
         let message = "not a kernel's; the lab has reno, cubic, linux, bbr and vegas";

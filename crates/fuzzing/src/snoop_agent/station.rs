@@ -25,6 +25,8 @@ pub(super) struct Station {
     now: Instant,
     /// Waiting for the air, by priority.
     queues: [VecDeque<PacketRef>; 2],
+    /// The last that went onto the air, as long as the link layer has not said what became of it.
+    departed: Option<PacketRef>,
     /// What each host acknowledged since the connection began, by the direction of the data.
     acknowledged: BTreeMap<FlowKey, BTreeSet<u32>>,
     /// Data that the agent may hold.
@@ -45,6 +47,7 @@ impl Station {
             log: Log { sent: Vec::new(), discarded: Vec::new(), next_id: PacketId::FIRST },
             now: Instant::ZERO,
             queues: Default::default(),
+            departed: None,
             acknowledged: BTreeMap::new(),
             arrived: Vec::new(),
         }
@@ -68,6 +71,7 @@ impl Station {
         for _ in 0..count {
             let [high, normal] = &mut self.queues;
             let Some(packet) = high.pop_front().or_else(|| normal.pop_front()) else { break };
+            self.departed = Some(packet.clone());
             self.handle(Input::Departure { side: Side::RADIO, packet }, None);
         }
     }
@@ -87,8 +91,9 @@ impl Station {
         }
     }
 
+    /// The link layer's verdict on the last packet that departed.
     pub(super) fn verdict(&mut self, acknowledged: bool) {
-        let packet = self.new_id();
+        let Some(packet) = self.departed.take() else { return };
         self.handle(Input::Verdict { side: Side::RADIO, packet, acknowledged }, None);
     }
 

@@ -37,6 +37,13 @@ pub enum Config {
     RecordedLoss(recorded::LossConfig),
 }
 
+impl Config {
+    /// True if it may delay one packet more than another.
+    pub(crate) fn delays(&self) -> bool {
+        matches!(self, Config::Arq(_) | Config::RecordedDelay(_))
+    }
+}
+
 /// Why the air lost a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

@@ -63,10 +63,10 @@ impl<T: Clone> Hop<T> {
     /// the first try.
     pub(super) fn repeat(&mut self, first: Air, item: &T) -> channel::Verdict {
         let arq = self.conditions.as_ref().and_then(|conditions| conditions.frame_arq);
-        let Some(arq) = arq else { return self.judge(first) };
+        let Some(arq) = arq else { return self.judge(first, item) };
         let length = first.time.end.since(first.time.start);
         let mut air = first;
-        let mut verdict = self.judge(air);
+        let mut verdict = self.judge(air, item);
         for _ in 0..arq.retries_max {
             if verdict.loss.is_none() {
                 break;
@@ -77,10 +77,11 @@ impl<T: Clone> Hop<T> {
             }
             air.time = Interval { start, end: start + length };
             self.served.air_bytes += u64::from(air.bytes);
-            self.served.busy += length;
-            verdict = self.judge(air);
+            self.served.busy += length + arq.wait;
+            verdict = self.judge(air, item);
         }
         self.free_at = air.time.end + arq.wait;
+        self.served.busy += arq.wait;
         self.note(self.free_at, Note::Verdict(verdict.loss.is_none()), item.clone());
         verdict.delay += air.time.end.since(first.time.end);
         verdict
@@ -93,8 +94,8 @@ impl<T: Clone> Hop<T> {
         let notes = self.reports.as_ref().map(|reports| &reports.notes);
         let known = notes.and_then(|notes| notes.iter().find(is_verdict)).map(|note| note.0);
         let arq = self.conditions.as_ref().and_then(|conditions| conditions.frame_arq);
-        let waiting = self.queue.next_bytes().zip(arq).map(|(bytes, arq)| {
-            self.free_at + self.host_cost + self.pace.time_for(bytes) + arq.wait
+        let waiting = self.next_bytes().zip(arq).map(|(bytes, arq)| {
+            self.next_start() + self.host_cost + self.pace.time_for(bytes) + arq.wait
         });
         known.into_iter().chain(waiting).min()
     }

@@ -39,6 +39,8 @@ pub fn settle<T: Clone>(down: &mut Hop<T>, up: &mut Hop<T>, now: Instant) {
             Ok(free_at) => free_at,
             Err(until) => match second.send_next(free_at) {
                 Ok(free_at) => free_at,
+                // Who is away is passed over: the air stays free for any other peer.
+                Err(other) if down.peers().is_some() && until.min(other) > now => break,
                 Err(other) => until.min(other),
             },
         };
@@ -50,11 +52,19 @@ pub fn settle<T: Clone>(down: &mut Hop<T>, up: &mut Hop<T>, now: Instant) {
 impl<T: Clone> Hop<T> {
     /// Since when it wants the air.
     fn contends_since(&self) -> Instant {
+        if let Some(peers) = self.peers() {
+            return peers.contends_since(self.sent_until);
+        }
         self.queue.waits_since().max(self.sent_until)
     }
 
     /// Sends the next packet and returns when the air is free again; or until when it has to wait.
     fn send_next(&mut self, start: Instant) -> Result<Instant, Instant> {
+        if self.peers().is_some() {
+            let sent = self.send_peers_next(start);
+            self.sent_until = sent.unwrap_or(self.sent_until);
+            return sent;
+        }
         let Some(bytes) = self.queue.next_bytes() else { return Err(NEVER) };
         if self.judges && self.pauses(bytes, start) {
             return Err(self.free_at);

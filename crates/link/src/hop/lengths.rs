@@ -28,8 +28,13 @@ impl<T: Clone> Hop<T> {
 
     #[inline]
     pub(super) fn note_length(&mut self, at: Instant) {
+        let is_asked = self.reports.as_ref().is_some_and(|reports| reports.lengths.is_some());
+        if !is_asked {
+            return;
+        }
+        let now = Length { at, packets: self.waiting, bytes: self.queue_bytes() };
         if let Some(lengths) = self.reports.as_mut().and_then(|reports| reports.lengths.as_mut()) {
-            lengths.push_back(Length { at, packets: self.waiting, bytes: self.queue.bytes() });
+            lengths.push_back(now);
         }
     }
 }

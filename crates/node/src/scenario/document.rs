@@ -4,9 +4,11 @@
 //! contradicts itself. A scenario serialises to a document that parses to the same scenario.
 
 use super::channel::{BitErrors, Loss, Outage, Traffic};
-use super::names::{Departures, Direction, Hosts, Radio, Sender, Switch};
+use super::frame_arq::Arq;
+use super::names::{Departures, Direction, Hosts, Radio, Sender, Served, Switch};
 use super::quantity::{Queue, Rate, Size, Time};
 use super::recorded::{Files, Recorded};
+use crate::cell::MOBILES_MAX;
 use sansio::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +91,9 @@ pub struct Draft {
     pub up_loss: Option<String>,
     pub trace_step: Option<Time>,
     pub half_duplex: Option<bool>,
+    pub arq: Option<Arq>,
+    pub mobiles: Option<u32>,
+    pub served: Option<Served>,
     #[serde(skip)]
     pub files: Files,
     pub ber: Option<Axis<BitErrors>>,
@@ -136,6 +141,9 @@ impl Draft {
             up_loss,
             trace_step,
             half_duplex,
+            arq,
+            mobiles,
+            served,
             ber,
             loss,
             outage,
@@ -179,6 +187,15 @@ pub struct Scenario {
     /// True if both directions of the last hop share the air.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub half_duplex: bool,
+    /// Repetition of lost frames on the air, both ways.
+    #[serde(skip_serializing_if = "Arq::is_none")]
+    pub arq: Arq,
+    /// Mobile hosts at the base station, each with a fixed host and a wired path of its own.
+    #[serde(skip_serializing_if = "is_one")]
+    pub mobiles: u32,
+    /// Which of them the scheme serves.
+    #[serde(skip_serializing_if = "is_all")]
+    pub served: Served,
     /// Recordings that replace parts of the last hop.
     #[serde(flatten)]
     pub recorded: Recorded,
@@ -298,6 +315,9 @@ impl Scenario {
             wired_rate: draft.wired_rate.unwrap_or(preset.wired_rate),
             wired_delay,
             half_duplex: draft.half_duplex.unwrap_or(false),
+            arq: draft.arq.unwrap_or_default(),
+            mobiles: draft.mobiles.unwrap_or(1),
+            served: draft.served.unwrap_or(Served::All),
             recorded,
             files: draft.files,
             ber: draft.ber.unwrap_or_else(|| Axis(vec![BitErrors::None])),
@@ -347,6 +367,7 @@ impl Scenario {
             let expected = "no recorded capacity beside it: what the other direction took is in it";
             return refuse("half-duplex", &true, expected);
         }
+        self.check_cell()?;
         if let Amount::Duration(duration) = self.amount
             && duration.0.is_zero()
         {
@@ -361,6 +382,30 @@ impl Scenario {
             );
         }
         self.check_names()
+    }
+
+    /// What cannot be beside several mobile hosts or a link layer that repeats.
+    fn check_cell(&self) -> Result<(), SettingError> {
+        let refuse = |key, value: &dyn core::fmt::Display, expected: &str| {
+            Err(SettingError { key, value: value.to_string(), expected: expected.into() })
+        };
+        let recorded = &self.recorded;
+        let capacity = recorded.down_capacity.is_some() || recorded.up_capacity.is_some();
+        if !(1..=MOBILES_MAX).contains(&self.mobiles) {
+            return refuse("mobiles", &self.mobiles, "1 to 1024");
+        }
+        if self.mobiles > 1 && self.outage.0.iter().any(|outage| outage.is_notified()) {
+            let expected = "1 beside outages that are notified: a notice is of the whole radio";
+            return refuse("mobiles", &self.mobiles, expected);
+        }
+        if self.mobiles == 1 && self.served == Served::First {
+            return refuse("served", &self.served, "all, or more than one of mobiles beside it");
+        }
+        if !self.arq.is_none() && capacity {
+            let expected = "none beside a recorded capacity, which is what a link layer left over";
+            return refuse("arq", &self.arq, expected);
+        }
+        Ok(())
     }
 
     fn check_names(&self) -> Result<(), SettingError> {
@@ -384,6 +429,15 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// Left out of a document: what it was before there could be several.
+fn is_one(mobiles: &u32) -> bool {
+    *mobiles == 1
+}
+
+fn is_all(served: &Served) -> bool {
+    *served == Served::All
 }
 
 /// The wired delay that makes the unloaded round trip of a small packet `rtt`.

@@ -6,6 +6,7 @@
 pub mod case;
 pub mod channel;
 pub mod document;
+pub mod frame_arq;
 pub mod names;
 pub mod quantity;
 pub(crate) mod radio;
@@ -15,7 +16,8 @@ mod title;
 pub use case::Case;
 pub use channel::{BitErrors, Loss, Outage, Traffic};
 pub use document::{Amount, Axis, Draft, Scenario, SettingError};
-pub use names::{Departures, Direction, Hosts, Radio, Sender, Switch};
+pub use frame_arq::Arq;
+pub use names::{Departures, Direction, Hosts, Radio, Sender, Served, Switch};
 pub use quantity::{Percent, QuantityError, Queue, Rate, Size, Time};
 pub use recorded::{Files, Recorded};
 

@@ -136,7 +136,18 @@ named! {
     }
 }
 
-as_text!(Radio, Sender, Direction, Switch, Hosts, Departures);
+named! {
+    /// Which of a base station's mobile hosts its scheme serves.
+    Served, "a choice of mobile hosts", "all or first",
+    {
+        /// All.
+        All = "all",
+        /// The first one; packets of the others are only forwarded. So it shows what they lose.
+        First = "first",
+    }
+}
+
+as_text!(Radio, Sender, Direction, Switch, Hosts, Departures, Served);
 
 impl Sender {
     /// What it is, in a line.

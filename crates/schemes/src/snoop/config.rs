@@ -52,6 +52,8 @@ pub struct Config {
     pub restart: Restart,
     /// How the agent learns what really went onto the air.
     pub departures: Departures,
+    /// What a verdict of the link layer is good for (METP-LL-3).
+    pub verdicts: Verdicts,
     /// The TSval of local retransmissions (MOD-3).
     pub copy_timestamps: CopyTimestamps,
     /// The queue of local retransmissions (SNOOP-ACK-10). High; Normal measures what that gains.
@@ -184,6 +186,16 @@ pub enum Departures {
     AssumedWhenSent,
 }
 
+/// What a verdict of the link layer on a frame is good for (METP-LL-3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdicts {
+    /// Nothing: the agent does not ask for any. The paper's link has none.
+    Ignored,
+    /// A segment whose frame was given up is re-sent at once, once; what is lost again waits for
+    /// ACKs or timers, as everything else does.
+    Repair,
+}
+
 /// The TSval of a local retransmission and of a probe (MOD-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyTimestamps {
@@ -248,6 +260,7 @@ impl Config {
             congestion: Congestion::Hide,
             restart: Restart::Persist,
             departures: Departures::Reported,
+            verdicts: Verdicts::Ignored,
             copy_timestamps: CopyTimestamps::AsSent,
             retransmission_priority: Priority::High,
             stand_aside: StandAside::Never,
@@ -289,6 +302,7 @@ impl Config {
                 interval_while_down: Duration::from_secs(1),
                 flush_from_wired_rtt: Duration::from_millis(40),
             }),
+            verdicts: Verdicts::Repair,
             copy_timestamps: CopyTimestamps::Acceptable,
             stand_aside: StandAside::IfUseless,
             nack: Nack {

@@ -164,6 +164,11 @@ impl Agent {
         self.config.departures == config::Departures::Reported
     }
 
+    /// True if the driver shall report verdicts of the link layer.
+    pub fn wants_verdicts(&self) -> bool {
+        self.config.verdicts == config::Verdicts::Repair
+    }
+
     /// A packet from the fixed host's side.
     #[inline]
     fn on_wired_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
@@ -261,6 +266,18 @@ impl Agent {
         let Some(slot) = self.slot_of(packet, Origin::Fixed) else { return };
         self.with_flow(slot, sink, |flow, context| {
             resend::on_departure(flow, packet, range, context, now);
+            Fate::Keep
+        });
+    }
+
+    /// The link layer has given a frame up.
+    #[cold]
+    fn on_given_up(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        let Some(tcp) = packet.as_tcp().filter(|_| self.wants_verdicts()) else { return };
+        let range = range(tcp, packet);
+        let Some(slot) = self.slot_of(packet, Origin::Fixed) else { return };
+        self.with_flow(slot, sink, |flow, context| {
+            repair::on_given_up(flow, range, context, now);
             Fate::Keep
         });
     }
@@ -385,6 +402,9 @@ impl Engine for Agent {
             }
             Input::Departure { side: Side::RADIO, packet } => {
                 self.on_departure(&packet, sink, now);
+            }
+            Input::Verdict { side: Side::RADIO, packet, acknowledged: false } => {
+                self.on_given_up(&packet, sink, now);
             }
             Input::Departure { .. } | Input::Verdict { .. } => {}
             Input::Timer => self.on_timer(sink, now),

@@ -18,6 +18,7 @@ use super::sack::{Arrived, Evidence};
 use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
 use super::{Context, aside, disclosure, rule};
 use sansio::{Duration, Instant, Sink};
+use wire::tcp::Seq;
 
 impl Evidence {
     /// When the newest copy of a segment counts as lost; `None` as long as nothing overtook it.
@@ -65,6 +66,37 @@ pub(super) fn on_reordering(flow: &mut Flow, context: &mut Context<'_, impl Sink
         repair_holes(flow, Look::Timer, context, now);
     } else {
         repair_lowest(flow, context, now);
+    }
+}
+
+/// The link layer has given up a frame with these sequence numbers (METP-LL-3): nobody has to wait
+/// for what comes behind it to show the loss. Once for each segment, so that no outage is filled
+/// with repetitions of repetitions. Not without SACK blocks: what departed behind it causes
+/// duplicate ACKs, of which nobody then knows whether they show another loss.
+pub(super) fn on_given_up(
+    flow: &mut Flow,
+    (start, end): (Seq, Seq),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    let helps = flow.aside.is_none() && flow.phase == Phase::Steady;
+    if !helps || !flow.evidence.has_seen_sack() {
+        return;
+    }
+    let mut index = flow.cache.first_ending_after(start);
+    let mut sent = false;
+    while let Some(entry) = flow.cache.get(index).filter(|entry| entry.start.before(end)) {
+        let first_repair = entry.copy == Copy::Departed && entry.retransmissions == 0;
+        if first_repair && !is_left_to_the_sender(flow, entry) {
+            let seq = entry.start.0.into();
+            rule(context.sink, flow.key, None, ("METP-LL-3", "given up, re-sent", seq));
+            sent |= resend(flow, index, Occasion::Loss, context, now);
+        }
+        index += 1;
+    }
+    if sent {
+        flow.episode_end = Some(flow.last_seen);
+        arm_round_trip(flow, context.config, now);
     }
 }
 

@@ -70,14 +70,15 @@ impl RoundTrip {
     }
 
     /// The queue that segments met lately between departure and air: the smoothed time beyond the
-    /// shortest.
+    /// shortest. Where samples are rare, the smoothed time remembers shorter ones than the last 20 s
+    /// have.
     pub(super) fn queue(&self) -> Duration {
-        self.smoothed - self.shortest()
+        self.smoothed.saturating_sub(self.shortest())
     }
 
     /// The longest such queue of the last 10 to 20 s.
     pub(super) fn longest_queue(&self) -> Duration {
-        self.longest[0].max(self.longest[1]) - self.shortest()
+        self.longest[0].max(self.longest[1]).saturating_sub(self.shortest())
     }
 
     /// The paper's time to wait for an ACK: twice the smoothed time, at least `floor`
@@ -134,5 +135,7 @@ mod tests {
             rtt.sample(Duration::from_millis(9), now);
         }
         assert_eq!(rtt.shortest(), Duration::from_millis(9));
+        assert!(rtt.smoothed() < rtt.shortest(), "it remembers longer");
+        assert_eq!(rtt.queue(), Duration::ZERO);
     }
 }

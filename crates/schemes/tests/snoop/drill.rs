@@ -173,6 +173,18 @@ impl Drill {
         self
     }
 
+    /// The link layer gives up, or acknowledges, the last frame that begins with this number.
+    pub(crate) fn verdict(&mut self, start: u32, acknowledged: bool) -> &mut Self {
+        let seq = self.seq(start);
+        let begins = |packet: &Packet| packet.as_tcp().is_some_and(|tcp| tcp.seq == seq);
+        let mut sent = self.sink.sent.iter().rev();
+        let found = sent.find(|(on, _, packet)| *on == Side::RADIO && begins(packet));
+        let packet = found.expect("it was sent on the radio").2.clone();
+        self.step(format!("verdict on {start}: {acknowledged}"));
+        self.handle(Input::Verdict { side: Side::RADIO, packet, acknowledged });
+        self
+    }
+
     /// The next local retransmission is dropped by its queue.
     pub(crate) fn queue_drops_a_copy(&mut self) -> &mut Self {
         self.queues[0].pop_front();

@@ -33,6 +33,31 @@ fn mod_1_every_hole_that_something_overtook_is_resent_at_once() {
     ]);
 }
 
+/// The last segment of a message: nothing comes behind it that would show its loss.
+#[test]
+fn metp_ll_3_what_the_link_layer_gave_up_is_resent_at_once_and_once() {
+    let mut drill = window();
+    // Without blocks, nobody would know what the duplicate ACKs behind it show.
+    drill.verdict(9000, false).expect(&[]);
+    drill.sack(1000, &[(2000, 3000)]).ack(9000).quietly();
+    drill.verdict(9000, false).expect(&["radio high 9000..10000 local"]);
+    assert!(drill.acted("METP-LL-3"));
+    // Given up again: from now on ACKs and timers say what is lost.
+    drill.verdict(9000, false).expect(&[]);
+    // Acknowledged by TCP in the meantime, or known to have arrived.
+    drill.ack(10_000).quietly();
+    drill.verdict(9000, false).expect(&[]);
+    drill.segments(10, 1).quietly().verdict(10_000, true).expect(&[]);
+}
+
+#[test]
+fn metp_ll_3_the_papers_agent_asks_for_no_verdict_and_ignores_it() {
+    let mut drill = Drill::strict();
+    drill.segments(0, 10).after_millis(10).ack(1000).quietly();
+    assert!(!drill.agent.wants_verdicts() && Drill::modern().agent.wants_verdicts());
+    drill.verdict(9000, false).expect(&[]);
+}
+
 #[test]
 fn mod_1_a_hole_is_resent_once_until_something_later_shows_that_the_copy_is_lost() {
     let mut drill = window();

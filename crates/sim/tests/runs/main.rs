@@ -2,6 +2,7 @@
 
 mod departures;
 mod determinism;
+mod mobiles;
 mod physics;
 mod plans;
 mod soft_state;

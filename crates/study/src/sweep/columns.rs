@@ -4,6 +4,7 @@
 //! Columns that `compare --json` has, too, have its names.
 
 use super::Configuration;
+use crate::mobiles;
 use crate::row::{Checks, Sample, World, outage_s};
 use crate::statistics::Quantiles;
 use node::scenario::{Amount, Switch};
@@ -188,6 +189,15 @@ const COLUMNS: &[Column] = &[
     boolean(Group::Path, "half_duplex", "whether both directions share the air", |run| {
         Some(run.configuration.scenario.half_duplex)
     }),
+    text(Group::Path, "arq", "repetition of lost frames, as in scenarios", |run| {
+        Some(run.configuration.scenario.arq.to_string())
+    }),
+    integer(Group::Path, "mobiles", "mobile hosts at the base station", |run| {
+        Some(run.configuration.scenario.mobiles.into())
+    }),
+    text(Group::Path, "served", "which of them the scheme serves: `all` or `first`", |run| {
+        Some(run.configuration.scenario.served.to_string())
+    }),
     text(
         Group::Path,
         "down_capacity",
@@ -355,6 +365,15 @@ const COLUMNS: &[Column] = &[
     }),
     real(Group::Measure, "air_bytes_per_byte", "those per byte delivered; empty without", |run| {
         Some(run.sample.air_bytes_per_byte())
+    }),
+    real(
+        Group::Measure,
+        "air_s_per_byte",
+        "air time per byte, s; only with `arq` or several mobile hosts",
+        |run| run.sample.air_s_per_byte(),
+    ),
+    real(Group::Measure, "jain", "Jain's index of the mobile hosts' goodputs; 1 if one", |run| {
+        mobiles::jain(&mobiles::goodputs(run.sample, run.configuration.plan.transfers.len()))
     }),
     integer(Group::Measure, "lost_packets", "packets that the last hop lost", |run| {
         Some(run.sample.measures.lost as i64)
