@@ -1,6 +1,7 @@
 //! The result schema: one row per case, the same for simulator and lab.
 
 use crate::statistics::{Mean, Quantiles};
+use crate::validation::Validation;
 use core::fmt;
 use node::scenario::{Direction, Outage, Sender, Switch};
 use node::{Case, Plan, Scenario};
@@ -370,4 +371,6 @@ pub struct Document<'a> {
     pub rows: &'a [Row],
     /// One sentence.
     pub advice: &'a str,
+    /// How well the models of the simulated senders are known.
+    pub validation: &'a [Validation],
 }
