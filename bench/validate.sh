@@ -47,8 +47,9 @@ command -v jq >/dev/null || { echo "validate: jq is needed" >&2; exit 3; }
 cd "$(dirname "$0")/.."
 schemes=plain,snoop,snoop-modern
 records=lasthop-out/validate
-# What the emulated radio carries at once without being late, Mbit/s, and lanes at most.
-together=100
+# What the emulated radio and the daemons carry at once without being late, Mbit/s, and lanes at
+# most.
+together=50
 lanes_max=9
 # A scenario is left out for a sender that the simulator expects to take longer than this, seconds.
 longest=40

@@ -85,6 +85,20 @@ fn rfc_8985_7_2_a_flight_without_an_answer_is_probed_with_new_data_once() {
 }
 
 #[test]
+fn rfc_8985_7_2_while_a_probe_is_out_another_leaves_what_is_left_of_the_timeout() {
+    let mut drill = sending(linux(), 20_000);
+    drill.fires(PROBE, 16);
+    drill.sends(&[". 10001:11001 ack 1"]);
+    drill.after_ms(100);
+    // The oldest left was sent 126 ms ago; the timeout is 224.5 ms now, two round trips are 49 ms.
+    drill.ack(2001);
+    drill.sent();
+    drill.fires(PROBE, 56);
+    drill.fires(RTO, 48);
+    drill.sends(&[". 2001:3001 ack 1"]);
+}
+
+#[test]
 fn rfc_8985_7_3_without_new_data_the_last_segment_is_the_probe() {
     let mut drill = sending(linux(), 3000);
     drill.fires(PROBE, 16);
