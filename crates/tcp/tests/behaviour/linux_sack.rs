@@ -48,6 +48,18 @@ fn rfc_8985_6_2_one_segment_sacked_shows_a_loss_after_the_reordering_window() {
 }
 
 #[test]
+fn rfc_8985_6_2_what_an_ack_takes_was_not_overtaken_by_what_it_sacks() {
+    let mut drill = sending(linux(), 20_000);
+    // A delayed ACK of the first segment goes out when the third arrives.
+    drill.sack(1001, &[(2001, 3001)]);
+    drill.sent();
+    drill.sack(1001, &[(2001, 5001)]);
+    let again = drill.sent();
+    let again = again.iter().filter(|packet| packet.cause != sansio::Cause::Original);
+    assert_eq!(again.count(), 1, "three segments SACKed, and nothing reordered: lost at once");
+}
+
+#[test]
 fn rfc_8985_6_2_a_segment_that_comes_within_the_reordering_window_is_not_lost() {
     let mut drill = sending(linux(), 20_000);
     drill.sack(1, &[(1001, 2001)]);

@@ -65,8 +65,9 @@ impl Endpoint {
         let (dsack, blocks) = split_blocks(header, una, next);
         let dsacks_probe = dsack.is_some_and(|block| linux.is_of_probe(&block));
         let has_dsack = dsack.is_some_and(|block| linux.take_dsack(&block, before));
+        let sacked_before = linux.queue.highest_sacked();
         linux.queue.sack(&blocks, high, &mut news);
-        linux.queue.acknowledge(una, high, &mut news);
+        linux.queue.acknowledge(una, (high, sacked_before), &mut news);
         linux.note_arrivals(&news, una, now);
         self.take_round_trips(header, &news, sink, now);
         let ack =
