@@ -88,7 +88,7 @@ map(select(.wrong == [])) as $good
   "lab, within 3 % of the best one: `lasthop compare` finds no smaller gain worth a box. The last column",
   "counts the scenarios in which both worlds prefer the same one, however little it is ahead.",
   (if $bad == [] then empty else "",
-    "Not counted, since a run of the lab did not end or lost frames by no hop\u0027s decision: "
+    "Not counted, since a run of the lab did not end, or the radio was late or lost frames: "
     + ($bad | map("\(.name) (\(title): \(.wrong | join(", ")))") | join("; ")) + "."
   end),
   "",
