@@ -226,7 +226,7 @@ fn value(
 
 /// What a user of the link notices.
 fn experience(statistic: Statistic) -> Vec<ColumnOf> {
-    use Kind::{HighestIsBest, LowestIsBest};
+    use Kind::{HighestIsBest, LowestIsBest, Value};
     use Needed::{Always, IfAny, IfSpread};
     let goodput = "bytes delivered in order over the time it took";
     let share = "of what the last hop can deliver at this error rate";
@@ -257,7 +257,8 @@ fn experience(statistic: Statistic) -> Vec<ColumnOf> {
             IfAny,
             |row, _| latency(row.latency_s),
         ),
-        value(("queue p50/p99", "ms"), LowestIsBest, queue, IfSpread, |row, _| {
+        // A queue is short, too, where the link stands idle: none is better than another.
+        value(("queue p50/p99", "ms"), Value, queue, IfSpread, |row, _| {
             queue_delay(row.queue_delay_s)
         }),
     ]

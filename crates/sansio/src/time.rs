@@ -1,11 +1,15 @@
 //! Time as engines see it: whole nanoseconds since the run (or the daemon) began.
 
 use core::fmt;
+use core::num::NonZeroU64;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A point in time: nanoseconds since the start of the run, or of the daemon.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Instant(u64);
+/// A point in time: nanoseconds since the start of the run, or of the daemon, less than 2^64 - 1.
+///
+/// Kept plus one, so that an `Option<Instant>`, of which every connection has many, takes no more
+/// room.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(NonZeroU64);
 
 /// A span of time in nanoseconds, never negative; about 584 years at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,30 +17,30 @@ pub struct Duration(u64);
 
 impl Instant {
     /// The start.
-    pub const ZERO: Instant = Instant(0);
+    pub const ZERO: Instant = Instant(NonZeroU64::MIN);
 
-    /// The instant `nanos` nanoseconds after the start.
+    /// The instant `nanos` nanoseconds after the start; 2^64 - 1 is cut to the last there is.
     #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
-        Instant(nanos)
+        Instant(NonZeroU64::MIN.saturating_add(nanos))
     }
 
     /// Nanoseconds since the start.
     #[inline]
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Seconds since the start, for output only.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
 
     /// Time from `earlier` to `self`; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Instant) -> Duration {
-        Duration(self.0.saturating_sub(earlier.0))
+        Duration(self.0.get().saturating_sub(earlier.0.get()))
     }
 }
 
@@ -113,6 +117,19 @@ impl Duration {
     }
 }
 
+impl Default for Instant {
+    /// The start.
+    fn default() -> Self {
+        Instant::ZERO
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Instant").field(&self.as_nanos()).finish()
+    }
+}
+
 impl Add<Duration> for Instant {
     type Output = Instant;
     #[inline]
@@ -132,7 +149,7 @@ impl Sub<Duration> for Instant {
     type Output = Instant;
     #[inline]
     fn sub(self, span: Duration) -> Instant {
-        Instant(self.0.saturating_sub(span.0))
+        Instant::from_nanos(self.as_nanos().saturating_sub(span.0))
     }
 }
 
@@ -185,7 +202,8 @@ impl Div<u64> for Duration {
 
 impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+        let nanos = self.as_nanos();
+        write!(f, "{}.{:09} s", nanos / 1_000_000_000, nanos % 1_000_000_000)
     }
 }
 

@@ -28,7 +28,9 @@ struct Gain<'a> {
     stall: Option<f64>,
     /// The scheme's 99th percentile of the latency of messages over plain's, the worst case.
     latency: Option<f64>,
-    /// Its 99th percentile of the queue delay, seconds, and that over plain's, where it grew most.
+    /// Its 99th percentile of the queue delay, and plain's of the same sender in the case in which
+    /// data waits longest behind it (elsewhere the link may stand idle), in seconds; of all senders
+    /// the two furthest apart.
     queue: Option<(f64, f64)>,
 }
 
@@ -88,10 +90,13 @@ fn harm(gain: &Gain<'_>) -> Vec<String> {
     if let Some(latency) = gain.latency.filter(|ratio| *ratio >= DELAY_NOTICED) {
         harm.push(format!("messages take up to {latency:.1} x as long (p99)"));
     }
-    if let Some((seconds, ratio)) = gain.queue.filter(|(_, ratio)| *ratio >= DELAY_NOTICED) {
+    if let Some((with, without)) =
+        gain.queue.filter(|(with, without)| *with >= without * DELAY_NOTICED)
+    {
         harm.push(format!(
-            "data waits up to {ratio:.1} x as long at the last hop ({:.0} ms, p99)",
-            seconds * 1e3
+            "data waits up to {:.0} ms at the last hop (p99), behind plain TCP {:.0} ms",
+            with * 1e3,
+            without * 1e3
         ));
     }
     harm
@@ -129,15 +134,26 @@ fn gain<'a>(rows: &[&Row], scheme: &'a str) -> Option<Gain<'a>> {
             let ratio = with.p99 / without.p99.max(1e-3);
             gain.latency = Some(gain.latency.map_or(ratio, |latency: f64| latency.max(ratio)));
         }
-        if let (Some(with), Some(without)) = (row.queue_delay_s, plain.queue_delay_s)
-            && with.p99 >= QUEUE_NOTICED_S
-        {
-            let grown = (with.p99, with.p99 / without.p99.max(1e-3));
-            gain.queue = Some(gain.queue.filter(|worst| worst.1 >= grown.1).unwrap_or(grown));
+        if let Some(with) = row.queue_delay_s.filter(|with| with.p99 >= QUEUE_NOTICED_S) {
+            let without = longest_wait(rows, plain);
+            let worst = gain.queue.filter(|worst| worst.0 / worst.1 >= with.p99 / without);
+            gain.queue = worst.or(Some((with.p99, without)));
         }
     }
     gain.goodput = libm::pow(product, 1.0 / gain.cases as f64);
     (gain.cases > 0).then_some(gain)
+}
+
+/// The longest 99th percentile of plain's queue delay with this sender in any case, at least 1 ms.
+fn longest_wait(rows: &[&Row], plain: &Row) -> f64 {
+    let same = |row: &&&Row| {
+        row.scheme == plain.scheme
+            && row.tcp == plain.tcp
+            && row.sack == plain.sack
+            && row.direction == plain.direction
+    };
+    let waits = rows.iter().filter(same).filter_map(|row| Some(row.queue_delay_s?.p99));
+    waits.fold(1e-3, f64::max)
 }
 
 fn is_same_case(row: &Row, plain: &Row) -> bool {

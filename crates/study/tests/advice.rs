@@ -78,12 +78,23 @@ fn who_wins_goodput_and_makes_others_wait_is_told_so() {
     };
     let plain = with("plain", &SLOW, 0.1, 0.05);
     let told = advice(&[plain.clone(), with("snoop", &FAST, 0.25, 0.15)]);
-    let harm = "; but messages take up to 2.5 x as long (p99); but data waits up to 3.0 x as long \
-                at the last hop (150 ms, p99).";
+    let harm = "; but messages take up to 2.5 x as long (p99); but data waits up to 150 ms at the \
+                last hop (p99), behind plain TCP 50 ms.";
     assert!(told.starts_with("Use snoop: 2.00 x") && told.ends_with(harm), "{told}");
     let harmless = advice(&[plain.clone(), with("snoop", &FAST, 0.11, 0.055)]);
     assert!(harmless.ends_with("it was slower in none of the cases."), "{harmless}");
     let short = with("plain", &SLOW, 0.1, 0.001);
     let tiny = advice(&[short, with("snoop", &FAST, 0.1, 0.009)]);
     assert!(!tiny.contains("waits"), "9 ms are nobody's concern: {tiny}");
+    // Errors starve plain TCP, and nothing waits behind it; where it fills the link, as long.
+    let starved = {
+        let mut rows = [with("plain", &SLOW, 0.1, 0.004), with("snoop", &FAST, 0.1, 0.055)];
+        rows.iter_mut().for_each(|row| row.ber = "1/64Kbit".into());
+        rows
+    };
+    let filled = [plain, with("snoop", &FAST, 0.1, 0.055)];
+    let alone = advice(&starved);
+    assert!(alone.ends_with("waits up to 55 ms at the last hop (p99), behind plain TCP 4 ms."));
+    let both: Vec<Row> = filled.into_iter().chain(starved).collect();
+    assert!(!advice(&both).contains("waits"), "{}", advice(&both));
 }

@@ -18,8 +18,32 @@ pub(super) enum Reason {
     /// the first ACK.
     AcksElsewhere,
     /// Most repairs were of segments that had arrived: the radio reorders more than can be told
-    /// from loss. It ends with the connection.
+    /// from loss, or did for a while. It ends after [`REST`], twice as long each time.
     RepairsUnneeded,
+}
+
+/// The rests of a flow after needless repairs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    /// The end of the latest, in whole seconds of the agent's clock.
+    until_s: u32,
+    /// How many there were, up to [`RESTS_GROW`].
+    count: u8,
+}
+
+impl Rest {
+    /// None yet.
+    pub(super) const NONE: Rest = Rest { until_s: 0, count: 0 };
+
+    fn begin(&mut self, now: Instant) {
+        let until = now + REST * (1 << self.count);
+        self.until_s = u32::try_from(until.as_nanos() / 1_000_000_000).unwrap_or(u32::MAX);
+        self.count = (self.count + 1).min(RESTS_GROW);
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        now >= Instant::from_nanos(u64::from(self.until_s) * 1_000_000_000)
+    }
 }
 
 impl Reason {
@@ -38,6 +62,12 @@ const SEGMENTS_UNANSWERED: u32 = 64;
 /// reached its retransmission timeout by then, and new data stops.
 const TIME_UNANSWERED: Duration = Duration::from_secs(3);
 
+/// The first rest after needless repairs: a satellite network keeps its paths for 15 s, so what one
+/// change of paths reordered is over by then.
+const REST: Duration = Duration::from_secs(15);
+/// How often a rest is twice as long as the one before: up to 64 minutes.
+const RESTS_GROW: u8 = 8;
+
 /// True if new data of the flow is to be forwarded and nothing else.
 #[inline]
 pub(super) fn leaves_alone(
@@ -45,6 +75,10 @@ pub(super) fn leaves_alone(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> bool {
+    if flow.aside == Some(Reason::RepairsUnneeded) && flow.rest.is_over(now) {
+        flow.aside = None;
+        super::rule(context.sink, flow.key, None, ("MOD-14", "rested; repairs again", 0));
+    }
     if flow.aside.is_some() {
         return true;
     }
@@ -67,10 +101,11 @@ pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Si
 }
 
 /// Looks back at a batch of repairs.
-pub(super) fn judge(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
+pub(super) fn judge(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let (unneeded, judged) = flow.evidence.unneeded_of_judged();
     let useless = judged >= JUDGED_BATCH && unneeded * 2 > judged;
     if useless && context.config.stand_aside == StandAside::IfUseless {
+        flow.rest.begin(now);
         stand_aside(flow, Reason::RepairsUnneeded, context);
     }
 }

@@ -22,7 +22,7 @@ use wire::tcp::Seq;
 pub(super) struct Entry {
     /// The packet that carries it, shared with whoever forwards it.
     pub(super) packet: PacketRef,
-    /// When the newest copy went onto the air; see `copy`.
+    /// When the newest copy went onto the air, or, as long as it is requeued, into its queue.
     pub(super) departed_at: Instant,
     /// First byte.
     pub(super) start: Seq,
@@ -57,6 +57,21 @@ impl Entry {
     /// Length in sequence numbers.
     pub(super) fn length(&self) -> u32 {
         self.end.since(self.start)
+    }
+
+    /// Takes the sender's own repeat as what is sent again, if that holds all of it and little else:
+    /// an echo of the older TSval would tell the sender that its repeat was a mistake, and it would
+    /// take back what it did about the loss (Eifel; RFC 3522).
+    pub(super) fn renew(&mut self, packet: &PacketRef, range: (Seq, Seq)) {
+        let segment = packet.segment_bytes.map_or(u32::MAX, |bytes| bytes.get().into());
+        let is_whole = range.0.at_or_before(self.start) && range.1.at_or_after(self.end);
+        if !is_whole || self.length() > segment {
+            return;
+        }
+        let before = core::mem::replace(&mut self.packet, packet.clone());
+        if self.is_sliver() {
+            self.packet = before;
+        }
     }
 
     /// True if it is less than half of the segment it was cut from.

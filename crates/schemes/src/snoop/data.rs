@@ -11,7 +11,7 @@
 //! left the cache, is recognised by the last ACK before the cache is asked.
 
 use super::cache::{Copy, Entry};
-use super::config::{Config, Departures, Mark};
+use super::config::{Config, CopyTimestamps, Departures, Mark};
 use super::flow::{Flow, Timed};
 use super::timers::Timer;
 use super::{Context, aside, assist, restart, rule};
@@ -78,7 +78,7 @@ pub(super) fn snoop_data(
     restart::on_sender(flow, (case, range.0), context, now);
     match case {
         Case::New => on_new(flow, &packet, range, context, now),
-        Case::Cached => on_cached(flow, range, context, now),
+        Case::Cached => on_cached(flow, &packet, range, context, now),
         Case::Uncached => on_uncached(flow, &packet, range, context, now),
         Case::KeepAlive => {}
         Case::AlreadyAcknowledged => {
@@ -126,6 +126,7 @@ fn on_new(
 /// SNOOP-DATA-3: forwarded by the caller; its counter starts again (SNOOP-DATA-6).
 fn on_cached(
     flow: &mut Flow,
+    packet: &PacketRef,
     range: (Seq, Seq),
     context: &mut Context<'_, impl Sink>,
     now: Instant,
@@ -139,6 +140,9 @@ fn on_cached(
         && entry.start.before(range.1)
     {
         entry.retransmissions = 0;
+        if context.config.copy_timestamps == CopyTimestamps::Acceptable {
+            entry.renew(packet, range);
+        }
         entry.sender_retransmitted |= context.config.mark == Mark::Both;
         entry.copy = Copy::Queued;
         entry.sent_order = flow.sent;

@@ -40,6 +40,8 @@ pub(super) struct Disclosure {
     hidden_until: Seq,
     /// Losses repaired since then.
     repaired: u8,
+    /// So many of them are too many to be repaired one by one.
+    patience: u8,
     /// Everything passes,
     is_open: bool,
     /// until the ACK reaches this.
@@ -63,6 +65,7 @@ impl Disclosure {
             hidden_since: Instant::ZERO,
             hidden_until: start,
             repaired: 0,
+            patience: PATIENCE,
             is_open: false,
             open_until: start,
             departed_end: start,
@@ -90,6 +93,9 @@ impl Disclosure {
     pub(super) fn on_new_ack(&mut self, ack: Seq) {
         self.is_open &= self.open_until.after(ack);
         if self.is_hiding() && ack.at_or_after(self.hidden_until) {
+            if self.repaired < PATIENCE / 2 {
+                self.patience = PATIENCE;
+            }
             (self.hidden_since, self.repaired) = (Instant::ZERO, 0);
         }
     }
@@ -113,7 +119,8 @@ impl Disclosure {
     }
 
     /// A loss is repaired.
-    pub(super) fn on_repair(&mut self) {
+    pub(super) fn on_repair(&mut self, now: Instant) {
+        self.on_hidden(now);
         self.repaired = self.repaired.saturating_add(1);
     }
 
@@ -168,6 +175,23 @@ pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Si
     show(flow, context);
 }
 
+/// Without SACK blocks each hole costs a local round trip, during which nothing tells how long the
+/// queue is. If a window has many of them, the sender overruns a queue that nobody sees, or the air
+/// is bad: the sender is told once. If its smaller window still has half as many, it was the air,
+/// and it takes twice as many to tell again.
+pub(super) fn tell_if_too_many(flow: &mut Flow, context: &mut Context<'_, impl Sink>) -> bool {
+    let disclosure = &mut flow.disclosure;
+    let may_tell = matches!(context.config.congestion, Congestion::Show { .. });
+    let are_few = disclosure.repaired < disclosure.patience;
+    if !may_tell || are_few || disclosure.is_open || flow.evidence.has_seen_sack() {
+        return false;
+    }
+    disclosure.patience = disclosure.patience.saturating_mul(2);
+    disclosure.repaired = 0;
+    show(flow, context);
+    true
+}
+
 /// From here on the sender learns of every loss of what it has sent so far.
 pub(super) fn show(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
     (flow.disclosure.is_open, flow.disclosure.open_until) = (true, flow.last_seen);
@@ -214,5 +238,8 @@ fn waiting(flow: &Flow, context: &Context<'_, impl Sink>) -> Duration {
     context.shared.air.rate(&probe).time_for(length.saturating_mul(segments))
 }
 
+/// So many repairs of one window, at first, are too many: with a sender that has no SACK, they take
+/// longer than its own recovery from half the window.
+const PATIENCE: u8 = 24;
 /// So many repairs since the first hidden loss whose window has not arrived yet are many.
 const DENSE: u8 = 32;

@@ -4,7 +4,7 @@
 //! and may vanish at any instant (SNOOP-GEN-3). The next expected ACK of the paper is not stored:
 //! it is any ACK above the last one.
 
-use super::aside::Reason;
+use super::aside::{Reason, Rest};
 use super::cache::{Cache, Entry};
 use super::config::Config;
 use super::disclosure::Disclosure;
@@ -40,6 +40,8 @@ pub(super) struct Flow {
     pub(super) sent: u32,
     /// Segments that departed, counted modulo 2^32.
     pub(super) departures: u32,
+    /// When the local retransmission had been queued that departed last.
+    pub(super) requeued_departed: Option<Instant>,
     /// Place of the next departure in the order of `sent`.
     pub(super) next_departure: u32,
     /// The cache's bytes in the agent's total.
@@ -48,6 +50,8 @@ pub(super) struct Flow {
     pub(super) expected_dupacks: u32,
     /// Unexpected duplicate ACKs in a row.
     pub(super) dupacks: u32,
+    /// Rests after needless repairs.
+    pub(super) rest: Rest,
     /// The mobile host's last segment, as far as an ACK in its name needs it.
     pub(super) mobile: Mobile,
     /// Since when the mobile host has had something to answer; its last packet, if there was
@@ -125,7 +129,8 @@ pub(super) struct WiredRoundTrip {
     awaited: Option<u32>,
     /// and when it passed.
     passed_at: Instant,
-    shortest: Option<Duration>,
+    /// Zero before the first sample.
+    shortest: Duration,
 }
 
 /// A count that starts again each second.
@@ -158,6 +163,7 @@ impl Flow {
             dupacks: 0,
             sent: 0,
             departures: 0,
+            requeued_departed: None,
             next_departure: 0,
             round_trip: RoundTrip::default(),
             timed: Timed::Nothing,
@@ -176,6 +182,7 @@ impl Flow {
             budget_bytes: u64::from(config.bounds.retransmission_floor_bytes),
             agent_acks: RatePerSecond::default(),
             aside: None,
+            rest: Rest::NONE,
             timers: Timers::new(),
             queued_deadline: None,
             accounted_bytes: 0,
@@ -266,16 +273,15 @@ impl WiredRoundTrip {
         }
         let sample = now.since(self.passed_at);
         self.awaited = None;
-        self.shortest = Some(match self.shortest {
-            // A sender that had nothing to send answers late: the short samples tell.
-            Some(old) if sample > old => old + (sample.min(old * 2) - old) / 64,
-            _ => sample,
-        });
+        let old = self.shortest;
+        // A sender that had nothing to send answers late: the short samples tell.
+        let is_late = !old.is_zero() && sample > old;
+        self.shortest = if is_late { old + (sample.min(old * 2) - old) / 64 } else { sample };
     }
 
     /// The shortest time, slowly rising, if the connection uses timestamps and there was a sample.
     pub(super) fn shortest(&self) -> Option<Duration> {
-        self.shortest
+        (!self.shortest.is_zero()).then_some(self.shortest)
     }
 }
 

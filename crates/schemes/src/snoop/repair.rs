@@ -16,7 +16,7 @@ use super::restart::Phase;
 use super::rtt::RoundTrip;
 use super::sack::{Arrived, Evidence};
 use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
-use super::{Context, aside, rule};
+use super::{Context, aside, disclosure, rule};
 use sansio::{Duration, Instant, Sink};
 
 impl Evidence {
@@ -53,7 +53,7 @@ pub(super) fn repair(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now:
     }
     if !flow.evidence.holes.is_empty() {
         repair_holes(flow, Look::Arrival, context, now);
-        aside::judge(flow, context);
+        aside::judge(flow, context, now);
     } else if flow.episode_end.is_some() && !flow.evidence.has_seen_sack() {
         repair_lowest(flow, context, now);
     }
@@ -73,6 +73,7 @@ pub(super) fn on_reordering(flow: &mut Flow, context: &mut Context<'_, impl Sink
 /// retransmissions, which wait in no line, and no timer. After an outage the restart sees to it.
 fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let Some((ack, entry)) = flow.last_ack.zip(flow.cache.front()) else { return };
+    let departed_order = entry.departed_order;
     let first_repair = entry.copy == Copy::Departed && entry.retransmissions == 0;
     if entry.start.after(ack) || !first_repair || flow.phase != Phase::Steady {
         return;
@@ -88,8 +89,11 @@ fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     if lost_at > now {
         return flow.timers.set(Timer::Reordering, lost_at);
     }
+    if disclosure::tell_if_too_many(flow, context) {
+        return;
+    }
     rule(context.sink, flow.key, None, ("MOD-1", "overtaken, re-sent", ack.0.into()));
-    let after = flow.departures.wrapping_sub(entry.departed_order);
+    let after = flow.departures.wrapping_sub(departed_order);
     if resend(flow, 0, Occasion::Loss, context, now) {
         // What departed after it may cause a duplicate each (SNOOP-ACK-8).
         flow.expected_dupacks = after;
@@ -107,11 +111,46 @@ enum Look {
     Timer,
 }
 
-/// Re-sends the holes that SACK blocks show and that something overtook.
+/// Local retransmissions of a flow that may wait in their queue: an outage leaves hundreds of holes,
+/// and the queue would drop what it cannot hold.
+const QUEUED_MAX: u32 = 32;
+/// Those that may be unanswered where nothing has been answered since the last look: the queue may
+/// lie behind the place where departures are seen. Two more follow for each one answered.
+const UNANSWERED_MAX: u32 = 64;
+
+/// How many holes may be re-sent now.
+fn room(flow: &mut Flow, now: Instant) -> u32 {
+    let answered = flow.evidence.take_answered();
+    let longest = flow.round_trip.smoothed() * 2;
+    let (mut queued, mut unanswered) = (0, 0);
+    for hole in &flow.evidence.holes {
+        let Some(entry) = flow.cache.find(*hole).and_then(|index| flow.cache.get(index)) else {
+            continue;
+        };
+        let is_queued = entry.copy == Copy::Requeued && !was_dropped(flow, entry);
+        let is_away = entry.copy == Copy::Departed && entry.retransmissions > 0;
+        queued += u32::from(is_queued);
+        unanswered += u32::from(is_queued || is_away && now.since(entry.departed_at) < longest);
+    }
+    let clocked = UNANSWERED_MAX.saturating_sub(unanswered).max(answered.saturating_mul(2));
+    clocked.min(QUEUED_MAX.saturating_sub(queued))
+}
+
+/// True if a copy queued after this one went onto the air: the queue dropped this one.
+fn was_dropped(flow: &Flow, entry: &Entry) -> bool {
+    entry.copy == Copy::Requeued
+        && flow.requeued_departed.is_some_and(|queued_at| entry.departed_at < queued_at)
+}
+
+/// Re-sends the holes that SACK blocks show and that something overtook, lowest first, as many as
+/// there is room for; the others follow as those are answered.
 fn repair_holes(flow: &mut Flow, look: Look, context: &mut Context<'_, impl Sink>, now: Instant) {
-    let (mut sent, mut again_at) = (false, None::<Instant>);
+    let (mut sent, mut again_at) = (0, None::<Instant>);
+    let room = room(flow, now);
     let mut at = 0;
-    while let Some(&hole) = flow.evidence.holes.get(at) {
+    while sent < room
+        && let Some(&hole) = flow.evidence.holes.get(at)
+    {
         at += 1;
         let found = flow.cache.find(hole);
         let Some((index, entry)) =
@@ -125,10 +164,16 @@ fn repair_holes(flow: &mut Flow, look: Look, context: &mut Context<'_, impl Sink
             continue;
         };
         let tried_out = entry.retransmissions >= context.config.retransmissions_max;
-        if entry.copy != Copy::Departed || tried_out || is_left_to_the_sender(flow, entry) {
+        let dropped = was_dropped(flow, entry);
+        let is_away = entry.copy != Copy::Departed && !dropped;
+        if is_away || tried_out || is_left_to_the_sender(flow, entry) {
             continue;
         }
-        let Some(lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { continue };
+        let lost_at = match dropped {
+            true => Some(entry.departed_at),
+            false => flow.evidence.lost_at(entry, &flow.round_trip),
+        };
+        let Some(lost_at) = lost_at else { continue };
         let was_awaited = lost_at > entry.departed_at;
         if lost_at > now || was_awaited && look == Look::Arrival {
             let at = lost_at.max(now);
@@ -139,13 +184,13 @@ fn repair_holes(flow: &mut Flow, look: Look, context: &mut Context<'_, impl Sink
         if !resend(flow, index, Occasion::Loss, context, now) {
             break;
         }
-        sent = true;
+        sent += 1;
     }
     match again_at {
         Some(at) => flow.timers.set(Timer::Reordering, at),
         None => flow.timers.stop(Timer::Reordering),
     }
-    if sent {
+    if sent > 0 {
         flow.episode_end = Some(flow.last_seen);
         arm_round_trip(flow, context.config, now);
     }

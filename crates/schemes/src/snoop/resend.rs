@@ -45,7 +45,7 @@ pub(super) fn resend(
     }
     flow.budget_bytes -= bytes;
     entry.retransmissions = entry.retransmissions.saturating_add(1);
-    entry.copy = Copy::Requeued;
+    (entry.copy, entry.departed_at) = (Copy::Requeued, now);
     if context.config.departures == Departures::AssumedWhenSent {
         entry.depart(departures, now);
     }
@@ -57,7 +57,7 @@ pub(super) fn resend(
     statistics.retransmissions += 1;
     statistics.retransmitted_bytes += bytes;
     match occasion {
-        Occasion::Loss => flow.disclosure.on_repair(),
+        Occasion::Loss => flow.disclosure.on_repair(now),
         Occasion::Timer => statistics.timer_retransmissions += 1,
         Occasion::Restart => statistics.restart_retransmissions += 1,
     }
@@ -162,6 +162,9 @@ pub(super) fn on_departure(
     {
         segment += 1;
         if entry.copy == expected {
+            if expected == Copy::Requeued {
+                flow.requeued_departed = flow.requeued_departed.max(Some(entry.departed_at));
+            }
             entry.depart(before.wrapping_add(segment), now);
             last_order = Some(entry.sent_order);
         }

@@ -70,6 +70,9 @@ impl Phase {
 
 /// A probe that did not depart for so long was dropped by its queue.
 const PROBE_DROPPED_AFTER: Duration = Duration::from_secs(1);
+/// Segments of a flushed window that are sent before any is answered; the ramp sends the others. A
+/// short queue would drop more.
+const FLUSHED_AT_ONCE: u32 = 32;
 /// The least time that the sender has to move after the link answered.
 const SENDER_MOVES_WITHIN: Duration = Duration::from_millis(10);
 
@@ -209,11 +212,7 @@ pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Si
                 return;
             }
             let next = resend_lost(flow, (next, count), lost_before, (context, now));
-            flow.phase = if next.at_or_after(flow.last_seen) {
-                Phase::Steady
-            } else {
-                Phase::Ramping { lost_before, next, delivered: now_delivered }
-            };
+            go_on_from(flow, next, lost_before, now_delivered);
         }
     }
 }
@@ -233,11 +232,14 @@ fn on_link_back(
     let wired = flow.wired.shortest();
     let long = wired.is_some_and(|wired| wired >= config.flush_from_wired_rtt);
     let flush = long && proof == Proof::Certain;
-    let count = if flush { u32::MAX } else { 1 };
+    let count = if flush { FLUSHED_AT_ONCE } else { 1 };
     let did = if flush { "link is back: flush" } else { "link is back: lowest segment" };
     rule(context.sink, flow.key, None, ("RESTART", did, lowest.0.into()));
-    resend_lost(flow, (lowest, count), lost_before, (context, now));
-    if !flush {
+    let delivered = flow.evidence.delivered();
+    let next = resend_lost(flow, (lowest, count), lost_before, (context, now));
+    if flush {
+        go_on_from(flow, next, lost_before, delivered);
+    } else {
         flow.phase = Phase::Waiting { lost_before };
         // One more round trip over the last hop if only a notice says that the link is back.
         let wait = flow.round_trip.smoothed() * 2 + wired.unwrap_or(Duration::ZERO);
@@ -287,9 +289,16 @@ pub(super) fn ramp(
     rule(context.sink, flow.key, None, ("RESTART", "ramp", lowest.0.into()));
     let delivered = flow.evidence.delivered();
     let next = resend_lost(flow, (lowest, 2), lost_before, (context, now));
-    if next.before(flow.last_seen) {
-        flow.phase = Phase::Ramping { lost_before, next, delivered };
-    }
+    go_on_from(flow, next, lost_before, delivered);
+}
+
+/// ACKs clock the rest of the ramp, if there is a rest.
+fn go_on_from(flow: &mut Flow, next: Seq, lost_before: Instant, delivered: u32) {
+    let is_done = next.at_or_after(flow.last_seen);
+    flow.phase = match is_done {
+        true => Phase::Steady,
+        false => Phase::Ramping { lost_before, next, delivered },
+    };
 }
 
 /// Re-sends up to `count` lost segments from `from` upwards; returns where to go on.

@@ -32,6 +32,8 @@ pub(super) struct Evidence {
     pub(super) news: bool,
     /// Cached segments that arrived after they had been sent again, counted modulo 2^32.
     delivered: u32,
+    /// That count when holes were last re-sent.
+    delivered_before: u32,
     /// Cached segments above the last ACK that arrived, as far as duplicate ACKs tell.
     arrived: u32,
     /// Extra time granted to a segment that others overtake; see `on_unneeded`.
@@ -113,6 +115,12 @@ impl Evidence {
         }
         self.own_duplicates = self.own_duplicates.saturating_add(count);
         self.own_duplicates_until = until;
+    }
+
+    /// How many segments that had been sent again arrived since this was last asked.
+    pub(super) fn take_answered(&mut self) -> u32 {
+        let before = core::mem::replace(&mut self.delivered_before, self.delivered);
+        self.delivered.wrapping_sub(before)
     }
 
     /// True if every hole is known to be in the cache.

@@ -18,7 +18,7 @@ pub(crate) struct Recorder {
     pub(crate) events: Vec<Event>,
     /// Sequence numbers are printed relative to this.
     pub(crate) first: u32,
-    lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
     ids: u64,
 }
 
@@ -170,6 +170,12 @@ impl Drill {
     /// The next packet in the normal queue is dropped by it.
     pub(crate) fn queue_drops_one(&mut self) -> &mut Self {
         self.queues[1].pop_front();
+        self
+    }
+
+    /// The next local retransmission is dropped by its queue.
+    pub(crate) fn queue_drops_a_copy(&mut self) -> &mut Self {
+        self.queues[0].pop_front();
         self
     }
 

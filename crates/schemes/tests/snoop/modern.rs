@@ -162,6 +162,44 @@ fn mod_1_a_repair_that_was_not_needed_grants_later_ones_more_time() {
     drill.at(due).expect(&["radio high 3000..4000 local"]);
 }
 
+/// A whole window comes late, as when a satellite network changes its paths, `rounds` times: each
+/// repair finds its segment arrived.
+fn reorder_windows(drill: &mut Drill, first: u32, rounds: u32) {
+    for round in 0..rounds {
+        let (start, end) = ((first + round * 40) * 1000, (first + round * 40 + 40) * 1000);
+        drill.segments(first + round * 40, 40).after_millis(10);
+        let repairs = drill.statistics().retransmissions;
+        drill.sack(start, &[(end - 1000, end)]).quietly();
+        for _ in 0..40 {
+            if drill.statistics().retransmissions == repairs {
+                drill.after_millis(1).quietly();
+            }
+        }
+        drill.after_millis(1).ack(end).after_millis(10).quietly();
+    }
+}
+
+#[test]
+fn mod_14_needless_repairs_are_followed_by_a_rest_longer_each_time() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 1).after_millis(10).ack(1000).quietly();
+    reorder_windows(&mut drill, 1, 3);
+    assert_eq!(drill.statistics().flows_left_alone, 1);
+    let repairs = drill.statistics().retransmissions;
+    reorder_windows(&mut drill, 121, 2);
+    assert_eq!(drill.statistics().retransmissions, repairs, "it rests");
+    // Rested: what is lost is repaired again.
+    drill.after_millis(15_000).segments(201, 3).after_millis(10);
+    drill.sack(201_000, &[(202_000, 204_000)]).after_millis(24).ack(204_000).quietly();
+    assert_eq!(drill.statistics().retransmissions, repairs + 1);
+    reorder_windows(&mut drill, 204, 3);
+    assert_eq!(drill.statistics().flows_left_alone, 2);
+    let repairs = drill.statistics().retransmissions;
+    drill.after_millis(15_000);
+    reorder_windows(&mut drill, 324, 2);
+    assert_eq!(drill.statistics().retransmissions, repairs, "30 s the second time");
+}
+
 #[test]
 fn mod_2_and_mod_12_acks_that_say_something_else_pass() {
     type Change = (&'static str, fn(&mut wire::tcp::Header));
@@ -231,6 +269,44 @@ fn mod_3_an_echo_that_the_sender_never_sent_changes_no_copy() {
     drill.ack(1000).expect(&["radio high 1000..2000 local", "SNOOP-ACK-7 ack 1000"]);
     let copy = drill.last_sent(Side::RADIO).as_tcp().expect("TCP");
     assert_eq!(copy.options.timestamps().expect("has timestamps").value, 7005);
+}
+
+/// RFC 3522: an echo of the older TSval would say that the sender's own repeat was a mistake.
+#[test]
+fn mod_3_what_the_sender_repeated_is_sent_again_as_it_repeated_it() {
+    let value_after = |config| {
+        let mut drill = Drill::new(config);
+        drill.timestamp = Some(5);
+        drill.segments(0, 5).after_millis(10).ack(1000).quietly();
+        drill.timestamp = Some(90);
+        drill.data(1000..2000).after_millis(400).quietly();
+        let again = drill.sink.sent.iter().rev().find_map(|(side, _, packet)| {
+            let is_ours = packet.cause != sansio::Cause::Original && *side == Side::RADIO;
+            is_ours.then(|| packet.as_tcp()?.options.timestamps()).flatten()
+        });
+        again.expect("a probe, or the persist timer's copy").value
+    };
+    assert_eq!(value_after(Config::modern()), 7090);
+    assert_eq!(value_after(Config::strict()), 7005, "as it came");
+}
+
+/// A hundred holes at once, as an outage leaves them: no queue holds as many.
+#[test]
+fn mod_1_holes_are_repaired_a_few_at_a_time_and_what_the_queue_drops_once_more() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 120).after_millis(10).ack(10_000).hold_the_air().quietly();
+    drill.sack(10_000, &[(119_000, 120_000)]).quietly();
+    assert_eq!(drill.statistics().retransmissions, 32);
+    drill.queue_drops_a_copy().depart(2).after_millis(10);
+    drill.sack(10_000, &[(11_000, 13_000), (119_000, 120_000)]);
+    let suppressed = "MOD-1 ack 10000 sack 11000..13000 sack 119000..120000";
+    let two = ["radio high 42000..43000 local", "radio high 43000..44000 local"];
+    drill.expect(&[suppressed, two[0], two[1]]);
+    // Those go, too, and so the first cannot be waiting any more.
+    drill.depart(31).after_millis(10);
+    drill.sack(10_000, &[(11_000, 14_000), (119_000, 120_000)]);
+    assert_eq!(drill.sink.lines[1], "radio high 10000..11000 local");
+    assert_eq!(drill.statistics().retransmissions, 34 + 32);
 }
 
 #[test]
