@@ -3,7 +3,8 @@
 //! Map: [`mod@replicate`] (many runs on all cores), [`mod@compare`] (all cases, all seeds),
 //! [`sweep`] (every combination of a study's axes, kept run by run), [`row`] (the result schema,
 //! the same for simulator and lab), [`statistics`] (means, intervals, quantiles), [`mod@advice`]
-//! (one sentence with its reason), [`mod@validation`] (how well senders were held against the kernel).
+//! (one sentence with its reason), [`mod@validation`] (how well senders were held against the
+//! kernel's).
 
 pub mod advice;
 pub mod compare;
