@@ -1,8 +1,9 @@
 //! How well the simulator's senders were held against the kernel's.
 //!
-//! `bench/validate.sh` runs random scenarios in both worlds and writes `data/validation.toml`, which
-//! is part of the program, and docs/validation.md, which has every scenario. What was measured is one
-//! download between modern hosts; another direction, other hosts or other traffic are not validated.
+//! `bench/validate.sh` runs random scenarios in both worlds and writes `data/validation.toml`,
+//! which is part of the program, and docs/validation.md, which has every scenario. Measured is one
+//! download between modern hosts; another direction, other hosts or other traffic are not
+//! validated.
 
 use crate::row::{Name, Row, World};
 use core::fmt;
