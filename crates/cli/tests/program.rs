@@ -177,7 +177,7 @@ fn bad_options_and_files_exit_with_2() {
     let cases: [&[&str]; 14] = [
         &["compare", "--rate", "2Mbps", "--out", &out],
         &["compare", "--nonsense"],
-        &["compare", "--tcp", "bbr", "--out", &out],
+        &["compare", "--tcp", "bbr", "--sack", "off", "--out", &out],
         &["compare", "--tcp", "cubic", "--hosts", "1995", "--out", &out],
         &["lab", "--tcp", "sack1", "--out", &out],
         &["compare", "--schemes", "plain-tuned", "--out", &out],

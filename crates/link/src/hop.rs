@@ -34,6 +34,7 @@ use crate::pipe::{Pipe, UnderWay};
 use crate::queue::{Queue, Waiting};
 use crate::recorded::capacity::Opportunities;
 use crate::statistics::Statistics;
+use frame_arq::FrameArq;
 use sansio::{BitRate, Duration, Instant, Priority};
 use std::collections::VecDeque;
 
@@ -65,7 +66,8 @@ pub enum What<T> {
 ///
 /// With many hops in a simulation each event finds its hop out of the processor's cache. Therefore
 /// what a packet needs when it arrives comes first and, with a word of its driver before it, fills
-/// one cache line, and what it needs when it is sent the next; `repr(C)` keeps the order.
+/// one cache line, and what it needs when it is sent the next; `repr(C)` keeps the order. What only
+/// some hops have is an allocation apart.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Hop<T> {
@@ -76,7 +78,7 @@ pub struct Hop<T> {
     /// Packets that wait, in either queue.
     waiting: u32,
     order: channel::arq::Order,
-    /// Channels, outages, opportunities or a link layer have a say.
+    /// There are conditions.
     judges: bool,
     reports_departures: bool,
     /// There is a link layer that repeats.
@@ -88,24 +90,36 @@ pub struct Hop<T> {
     delay: Duration,
     served: Served,
 
+    queue: Queue<T>,
+    conditions: Option<Box<Conditions>>,
+    /// None before the first one.
+    reports: Option<Box<Reports<T>>>,
+    /// The end of the last transmission, if the air is shared.
+    sent_until: Instant,
+}
+
+/// Who has a say in what becomes of packets, and what was said.
+#[derive(Clone, Debug)]
+struct Conditions {
+    channels: Channels,
+    outages: Option<Away>,
+    opportunities: Option<Opportunities>,
+    frame_arq: Option<FrameArq>,
     /// No packet may arrive earlier, if packets stay in order.
     arrived_at: Instant,
+    /// Packets lost, by cause.
+    lost: [u64; Loss::ALL.len()],
+}
+
+/// What a sender is told beside arrivals and losses, and whoever watches the queue.
+#[derive(Clone, Debug)]
+struct Reports<T> {
     /// Departures if they are reported, and verdicts; in the order of time.
     notes: VecDeque<(Instant, Note, T)>,
-
-    queue: Queue<T>,
-    /// The other counters; a packet that waits counts here. See [`Hop::statistics`].
-    rare: Rare,
-    channels: Channels,
-    outages: Option<Box<Away>>,
-    opportunities: Option<Box<Opportunities>>,
-    frame_arq: Option<frame_arq::FrameArq>,
-    shared: half_duplex::Shared,
     /// What waited when, for [`Hop::poll_length`]; `None` unless somebody asks.
     lengths: Option<VecDeque<Length>>,
 }
 
-/// What a sender is told beside arrivals and losses.
 #[derive(Clone, Copy, Debug)]
 enum Note {
     Departed,
@@ -119,16 +133,6 @@ struct Served {
     departed: u64,
     air_bytes: u64,
     busy: Duration,
-}
-
-/// What few packets count.
-#[derive(Clone, Debug, Default)]
-struct Rare {
-    dropped_full: u64,
-    queue_bytes_max: u64,
-    queue_packets_max: u32,
-    /// None was lost yet.
-    lost: Option<Box<[u64; Loss::ALL.len()]>>,
 }
 
 /// When the link is away, and what becomes of packets then.
@@ -148,40 +152,43 @@ impl<T: Clone> Hop<T> {
             Some(capacity) => (BitRate::from_bps(u64::MAX), capacity.peak(), Duration::ZERO),
             None => (config.service_rate(), config.service_rate(), config.host_cost),
         };
-        let opportunities =
-            config.capacity.as_ref().map(|capacity| Box::new(Opportunities::new(capacity)));
+        let opportunities = config.capacity.as_ref().map(Opportunities::new);
         let delay = channel::delay(&config.channels).unwrap_or(config.delay);
         let frame_arq = config.frame_arq.filter(|_| opportunities.is_none());
-        let frame_arq = frame_arq.map(|arq| frame_arq::FrameArq::new(arq, delay));
+        let frame_arq = frame_arq.map(|arq| FrameArq::new(arq, delay));
         let outages = &config.outages;
         let away = (!outages.is_never())
-            .then(|| Box::new(Away { mode: outages.mode, outages: Outages::new(outages, seed) }));
+            .then(|| Away { mode: outages.mode, outages: Outages::new(outages, seed) });
+        let repeats = frame_arq.is_some();
+        let judges =
+            away.is_some() || opportunities.is_some() || repeats || !config.channels.is_empty();
+        let conditions = judges.then(|| {
+            Box::new(Conditions {
+                channels: Channels::new(&config.channels, slots, seed, name),
+                outages: away,
+                opportunities,
+                frame_arq,
+                arrived_at: Instant::ZERO,
+                lost: [0; Loss::ALL.len()],
+            })
+        });
         Hop {
             free_at: Instant::ZERO,
             delivered_bytes: 0,
-            arrived_at: Instant::ZERO,
             pace: Pace::new(rate),
             host_cost,
             delay,
             waiting: 0,
             order: channel::order(&config.channels),
-            judges: away.is_some()
-                || opportunities.is_some()
-                || frame_arq.is_some()
-                || !config.channels.is_empty(),
+            judges,
             reports_departures: config.report_departures,
-            repeats: frame_arq.is_some(),
+            repeats,
             pipe: Pipe::new(),
             served: Served::default(),
             queue: Queue::new(config.queue, config.queue_high),
-            notes: VecDeque::new(),
-            channels: Channels::new(&config.channels, slots, seed, name),
-            outages: away,
-            opportunities,
-            frame_arq,
-            shared: half_duplex::Shared::default(),
-            lengths: None,
-            rare: Rare::default(),
+            conditions,
+            reports: None,
+            sent_until: Instant::ZERO,
         }
     }
 
@@ -204,21 +211,10 @@ impl<T: Clone> Hop<T> {
             self.transmit(Waiting { item, bytes }, now);
             return Ok(());
         }
-        let queued = self.queue.push(Waiting { item, bytes }, priority);
-        match queued {
-            Ok(()) => {
-                if self.waiting == 0 {
-                    self.shared.waits_since = now;
-                }
-                self.waiting += 1;
-                self.note_length(now);
-                let rare = &mut self.rare;
-                rare.queue_packets_max = rare.queue_packets_max.max(self.waiting);
-                rare.queue_bytes_max = rare.queue_bytes_max.max(self.queue.bytes());
-            }
-            Err(_) => self.rare.dropped_full += 1,
-        }
-        queued
+        self.queue.push(Waiting { item, bytes }, priority, now)?;
+        self.waiting += 1;
+        self.note_length(now);
+        Ok(())
     }
 
     /// When to call [`Hop::poll`] next; `None` if nothing is under way. Never later than the next
@@ -226,9 +222,9 @@ impl<T: Clone> Hop<T> {
     /// channel; then the call finds nothing and a later time is named.
     pub fn next_event(&self) -> Option<Instant> {
         let next = self.next_arrival();
-        let departure = match self.notes.front() {
+        let departure = match self.next_note() {
             _ if !self.reports_departures => return next,
-            Some((at, ..)) => *at,
+            Some((at, _)) => at,
             None if self.waiting > 0 => self.free_at + self.host_cost,
             None => return next,
         };
@@ -275,7 +271,9 @@ impl<T: Clone> Hop<T> {
                 What::Arrived(item)
             }
             Some(loss) => {
-                self.rare.lost.get_or_insert_default()[loss as usize] += 1;
+                if let Some(conditions) = &mut self.conditions {
+                    conditions.lost[loss as usize] += 1;
+                }
                 What::Lost(item, loss)
             }
         };
@@ -288,9 +286,9 @@ impl<T: Clone> Hop<T> {
         self.serve(now);
         // A verdict is no mere note: it waits for the poll of its instant, and what departs after
         // it waits behind it.
-        match self.notes.front()? {
-            (_, Note::Departed, _) => self.pop_note(now).map(|(at, _, item)| (at, item)),
-            (_, Note::Verdict(_), _) => None,
+        match self.next_note()? {
+            (_, Note::Departed) => self.pop_note(now).map(|(at, _, item)| (at, item)),
+            (_, Note::Verdict(_)) => None,
         }
     }
 
@@ -307,18 +305,20 @@ impl<T: Clone> Hop<T> {
     /// The counters, as of the last call.
     pub fn statistics(&self) -> Statistics {
         let Served { departed, air_bytes, busy } = self.served;
-        let lost = self.rare.lost.as_deref().copied().unwrap_or_default();
+        let lost =
+            self.conditions.as_ref().map_or([0; Loss::ALL.len()], |conditions| conditions.lost);
+        let most = self.queue.most();
         let under_way = self.pipe.len() as u64;
         Statistics {
             enqueued: departed + u64::from(self.waiting),
-            dropped_full: self.rare.dropped_full,
+            dropped_full: self.queue.refused(),
             departed,
             air_bytes,
             busy,
             delivered: departed - under_way - lost.iter().sum::<u64>(),
             delivered_bytes: self.delivered_bytes,
-            queue_packets_max: self.rare.queue_packets_max,
-            queue_bytes_max: self.rare.queue_bytes_max,
+            queue_packets_max: most.packets,
+            queue_bytes_max: most.bytes,
             lost,
         }
     }
@@ -348,18 +348,19 @@ impl<T: Clone> Hop<T> {
     /// True if a transmission from `start` has to wait for an opportunity, or for the end of an
     /// outage that holds; the air is free then, and the next packet is chosen anew.
     fn pauses(&mut self, bytes: u32, start: Instant) -> bool {
-        if let Some(opportunities) = &mut self.opportunities {
+        let Some(conditions) = &mut self.conditions else { return false };
+        if let Some(opportunities) = &mut conditions.opportunities {
             let next_at = opportunities.next_from(start);
             if next_at > start {
                 self.free_at = next_at;
                 return true;
             }
         }
-        let Some(away) = self.outages.as_mut().filter(|away| away.mode == Mode::Hold) else {
+        let Some(away) = conditions.outages.as_mut().filter(|away| away.mode == Mode::Hold) else {
             return false;
         };
         let first_bit_at = start + self.host_cost;
-        let end = match &self.opportunities {
+        let end = match &conditions.opportunities {
             Some(opportunities) => opportunities.peek(bytes),
             None => first_bit_at + self.pace.time_for(bytes),
         };
@@ -372,14 +373,8 @@ impl<T: Clone> Hop<T> {
     #[inline]
     fn transmit(&mut self, waiting: Waiting<T>, start: Instant) {
         let Waiting { item, bytes } = waiting;
-        // Asked first, because it is at hand and the opportunities are not.
-        let time = if self.judges
-            && let Some(opportunities) = &mut self.opportunities
-        {
-            opportunities.take(bytes).since(start)
-        } else {
-            self.pace.take(bytes)
-        };
+        // Asked first, because it is at hand and the conditions are not.
+        let time = if self.judges { self.take_time(bytes, start) } else { self.pace.take(bytes) };
         let first_bit_at = start + self.host_cost;
         self.free_at = first_bit_at + time;
         self.served.departed += 1;
@@ -389,21 +384,37 @@ impl<T: Clone> Hop<T> {
         let mut at = self.arrival(start, time);
         let mut loss = None;
         if self.reports_departures {
-            self.notes.push_back((first_bit_at, Note::Departed, item.clone()));
+            self.note(first_bit_at, Note::Departed, item.clone());
         }
         if self.judges {
             let time = Interval { start: first_bit_at, end: self.free_at };
             let air = Air { time, bytes };
             let verdict = if self.repeats { self.repeat(air, &item) } else { self.judge(air) };
-            at += verdict.delay;
+            at = self.in_order(at + verdict.delay);
             loss = verdict.loss;
         }
-        // Nothing else delays a packet beyond the one after it.
-        if self.judges && self.order == channel::arq::Order::InOrder {
-            at = at.max(self.arrived_at);
-            self.arrived_at = at;
-        }
         self.pipe.push(UnderWay { at, bytes, loss, item });
+    }
+
+    /// The time that a packet takes.
+    #[inline]
+    fn take_time(&mut self, bytes: u32, start: Instant) -> Duration {
+        match self.conditions.as_mut().and_then(|conditions| conditions.opportunities.as_mut()) {
+            Some(opportunities) => opportunities.take(bytes).since(start),
+            None => self.pace.take(bytes),
+        }
+    }
+
+    /// When a packet that would arrive at `at` does, if none may overtake another.
+    #[inline]
+    fn in_order(&mut self, mut at: Instant) -> Instant {
+        if self.order == channel::arq::Order::InOrder
+            && let Some(conditions) = &mut self.conditions
+        {
+            at = at.max(conditions.arrived_at);
+            conditions.arrived_at = at;
+        }
+        at
     }
 
     /// When a packet arrives whose service begins at `start`, if no channel delays it.
@@ -415,8 +426,9 @@ impl<T: Clone> Hop<T> {
     /// An outage goes before the channels as the cause; the channels see the packet all the same,
     /// so that their errors stay where they are.
     fn judge(&mut self, air: Air) -> channel::Verdict {
-        let mut verdict = self.channels.judge(air);
-        if let Some(away) = self.outages.as_mut().filter(|away| away.mode == Mode::Lose)
+        let Some(conditions) = &mut self.conditions else { return channel::Verdict::PASS };
+        let mut verdict = conditions.channels.judge(air);
+        if let Some(away) = conditions.outages.as_mut().filter(|away| away.mode == Mode::Lose)
             && away.outages.covers(air.time).is_some()
         {
             verdict.loss = Some(Loss::Outage);
@@ -424,13 +436,31 @@ impl<T: Clone> Hop<T> {
         verdict
     }
 
+    #[inline]
+    fn note(&mut self, at: Instant, note: Note, item: T) {
+        self.reports.get_or_insert_default().notes.push_back((at, note, item));
+    }
+
+    #[inline]
+    fn next_note(&self) -> Option<(Instant, Note)> {
+        let (at, note, _) = self.reports.as_ref()?.notes.front()?;
+        Some((*at, *note))
+    }
+
     /// The next departure or verdict, unless an arrival comes first. At the same instant arrivals
     /// go first: what departs then may follow from them.
     fn pop_note(&mut self, now: Instant) -> Option<(Instant, Note, T)> {
-        let at = self.notes.front()?.0;
+        let notes = &mut self.reports.as_mut()?.notes;
+        let at = notes.front()?.0;
         if at > now || self.pipe.next_at().is_some_and(|arrival| arrival <= at) {
             return None;
         }
-        self.notes.pop_front()
+        notes.pop_front()
+    }
+}
+
+impl<T> Default for Reports<T> {
+    fn default() -> Self {
+        Reports { notes: VecDeque::new(), lengths: None }
     }
 }

@@ -4,8 +4,7 @@ use sansio::{
     Deadline, DropReason, Duration, Engine, FlowIndex, FlowKey, Input, Instant, Packet, Payload,
     Side, Sink, StreamId, TimerQueue,
 };
-use tcp::{Config, Endpoint, State};
-use wire::tcp::Seq;
+use tcp::{Endpoint, State};
 
 /// What an application does with its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,31 +70,25 @@ impl Host {
     const PIECE_BYTES: u64 = 1 << 31;
 
     /// Adds a connection that this host opens when it starts, to send on.
-    pub fn connect(
-        &mut self,
-        config: Config,
-        flow: FlowKey,
-        initial_seq: Seq,
-        (application, stream): (Application, StreamId),
-    ) {
+    pub fn connect(&mut self, client: Endpoint, application: Application, stream: StreamId) {
         let source =
             Source { application, stream, written_bytes: 0, next_message_at: None, closes: false };
-        self.add(flow, Endpoint::client(config, flow, initial_seq), Some(source));
+        self.add(client, Some(source));
     }
 
-    /// Adds a connection that this host accepts, to receive on. `flow` is from this host's view.
-    pub fn listen(&mut self, config: Config, flow: FlowKey, initial_seq: Seq) {
-        self.add(flow, Endpoint::server(config, flow, initial_seq), None);
+    /// Adds a connection that this host accepts, to receive on.
+    pub fn listen(&mut self, server: Endpoint) {
+        self.add(server, None);
     }
 
-    fn add(&mut self, flow: FlowKey, endpoint: Endpoint, source: Option<Source>) {
+    fn add(&mut self, endpoint: Endpoint, source: Option<Source>) {
         match self.connections.as_slice() {
             [] => self.connections.reserve_exact(1),
             [only] => self.several = Some(Box::new(Several::beginning_with(only.endpoint.flow()))),
             _ => {}
         }
         if let Some(several) = &mut self.several {
-            several.index.insert(flow, self.connections.len() as u32);
+            several.index.insert(endpoint.flow(), self.connections.len() as u32);
         }
         self.connections.push(Connection { endpoint, source });
     }

@@ -10,8 +10,9 @@ use link::preset::Pair;
 use link::{Limit, channel, hop, outage};
 use sansio::{Duration, FlowKey, Host as Address, Instant, Random, StreamId};
 use schemes::Scheme;
-use tcp::Config;
-use tcp::config::{ReceiveWindow, Rto, TimerModel};
+use std::rc::Rc;
+use tcp::config::{ReceiveWindow, TimerModel};
+use tcp::{Config, Endpoint};
 use wire::tcp::Seq;
 
 /// One run, up to its seed.
@@ -67,12 +68,9 @@ pub struct EndHosts {
 /// A case that the simulator cannot run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSimulated {
-    /// There is no model of the sender.
-    #[error(
-        "tcp = {0}: no model of this sender yet; simulated are tahoe, reno, newreno, sack1, sack, \
-         vegas, cubic and linux"
-    )]
-    Sender(&'static str),
+    /// There is no model of the sender without SACK.
+    #[error("sack = off: no model of {0} without SACK; use sack = on")]
+    Sack(&'static str),
     /// There was no such sender then.
     #[error("tcp = {0}: hosts of 1995 had no such sender; use hosts = modern")]
     Hosts(&'static str),
@@ -85,7 +83,8 @@ impl NotSimulated {
     /// The key of a scenario that says otherwise.
     pub fn key(&self) -> &'static str {
         match self {
-            NotSimulated::Sender(_) | NotSimulated::Hosts(_) => "tcp",
+            NotSimulated::Sack(_) => "sack",
+            NotSimulated::Hosts(_) => "tcp",
             NotSimulated::Scheme(_) => "schemes",
         }
     }
@@ -106,14 +105,14 @@ impl Plan {
     /// The plan of one case.
     ///
     /// # Errors
-    /// If the simulator has no model of the sender or the scheme.
+    /// If the simulator has no model of the sender, as it is here, or of the scheme.
     pub fn new(scenario: &Scenario, case: &Case) -> Result<Plan, NotSimulated> {
-        if case.sender.simulated().is_none() {
-            return Err(NotSimulated::Sender(case.sender.name()));
-        }
-        let is_new = matches!(case.sender, Sender::Cubic | Sender::Linux);
+        let is_new = matches!(case.sender, Sender::Cubic | Sender::Linux | Sender::Bbr);
         if is_new && scenario.hosts == Hosts::Bsd1995 {
             return Err(NotSimulated::Hosts(case.sender.name()));
+        }
+        if case.sender == Sender::Bbr && case.sack == Switch::Off {
+            return Err(NotSimulated::Sack(case.sender.name()));
         }
         if crate::base_station::compose(&case.scheme).is_none() {
             return Err(NotSimulated::Scheme(case.scheme.clone()));
@@ -122,7 +121,7 @@ impl Plan {
     }
 
     /// The plan of one case for a lab, whose kernels have senders and schemes of their own: a
-    /// sender without a model is replaced by Reno, a scheme without an engine by plain.
+    /// scheme without an engine is replaced by plain.
     pub fn for_lab(scenario: &Scenario, case: &Case) -> Plan {
         Plan::of_path(scenario, case)
     }
@@ -228,22 +227,23 @@ impl Plan {
             .unwrap_or_else(|| unreachable!("Plan::new refuses unknown schemes"))
     }
 
-    /// The end hosts of one triple. Initial sequence numbers and tick phases follow from the seed.
-    pub fn hosts(&self, triple: u32, seed: u64) -> EndHosts {
+    /// The end hosts of one triple, whose TCP is `tcp`, a copy of [`Plan::tcp`] for all triples.
+    /// Initial sequence numbers and tick phases follow from the seed.
+    pub fn hosts(&self, tcp: &Rc<Config>, triple: u32, seed: u64) -> EndHosts {
         let mut random = Random::new(seed, &format!("{triple}.hosts"));
         let (fixed_address, mobile_address) = addresses(triple);
         let mut fixed = Host::default();
         let mut mobile = Host::default();
-        let configs = [(); 2].map(|()| with_tick_phase(self.tcp, &mut random));
+        let phases = [(); 2].map(|()| tick_phase(tcp, &mut random));
         for (index, transfer) in self.transfers.iter().enumerate() {
             let stream = StreamId(triple * self.transfers.len() as u32 + index as u32);
             let port = Self::PORT + index as u16;
             let (sender, receiver, from, to, sends, receives) = match transfer.direction {
                 Way::Down => {
-                    (fixed_address, mobile_address, &mut fixed, &mut mobile, configs[0], configs[1])
+                    (fixed_address, mobile_address, &mut fixed, &mut mobile, phases[0], phases[1])
                 }
                 Way::Up => {
-                    (mobile_address, fixed_address, &mut mobile, &mut fixed, configs[1], configs[0])
+                    (mobile_address, fixed_address, &mut mobile, &mut fixed, phases[1], phases[0])
                 }
             };
             let flow = FlowKey {
@@ -251,8 +251,10 @@ impl Plan {
                 destination: Address { address: receiver, port },
             };
             let [first, second] = [(); 2].map(|()| Seq(random.bits() as u32));
-            from.connect(sends, flow, first, (transfer.application, stream));
-            to.listen(receives, flow.reversed(), second);
+            let client = Endpoint::client(tcp.clone(), flow, first).with_tick_phase(sends);
+            let server = Endpoint::server(tcp.clone(), flow.reversed(), second);
+            from.connect(client, transfer.application, stream);
+            to.listen(server.with_tick_phase(receives));
         }
         EndHosts { fixed, mobile }
     }
@@ -309,7 +311,7 @@ fn transfers(scenario: &Scenario, direction: Direction) -> Vec<Transfer> {
 }
 
 fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
-    let congestion = case.sender.simulated().unwrap_or(tcp::Congestion::Reno);
+    let congestion = case.sender.simulated();
     let sack = case.sack == Switch::On;
     let congestion = match (case.sender, sack, scenario.hosts) {
         // Reno's windows with SACK's recovery is what RFC 6675 describes.
@@ -339,10 +341,11 @@ fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
 }
 
 /// A host's ticks began at a time of its own (open point A3).
-fn with_tick_phase(config: Config, random: &mut Random) -> Config {
-    let TimerModel::Ticks { tick, .. } = config.rto.model else { return config };
-    let phase = random.uniform_time(Duration::ZERO, tick);
-    Config { rto: Rto { model: TimerModel::Ticks { tick, phase }, ..config.rto }, ..config }
+fn tick_phase(config: &Config, random: &mut Random) -> Duration {
+    match config.rto.model {
+        TimerModel::Ideal { .. } => Duration::ZERO,
+        TimerModel::Ticks { tick } => random.uniform_time(Duration::ZERO, tick),
+    }
 }
 
 /// Largest shift count (RFC 7323, 2.3).

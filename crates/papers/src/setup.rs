@@ -123,7 +123,7 @@ fn hosts(tcp: &tcp::Config) -> String {
 fn timers(tcp: &tcp::Config) -> String {
     let model = match tcp.rto.model {
         TimerModel::Ideal { .. } => "exact".to_owned(),
-        TimerModel::Ticks { tick, .. } => {
+        TimerModel::Ticks { tick } => {
             format!("ticks of {} at a phase drawn per host and seed", Time(tick))
         }
     };

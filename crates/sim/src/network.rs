@@ -13,6 +13,8 @@ use node::scenario::Departures;
 use node::{Host, Plan};
 use sansio::{Duration, Instant, PacketRef, Random, Side};
 use schemes::Scheme;
+use std::rc::Rc;
+use tcp::Config;
 use trace::{NodeId, Role};
 
 /// A machine.
@@ -98,16 +100,22 @@ impl Network {
             forgetting: Vec::new(),
             half_duplex: plan.radio.half_duplex,
         };
-        let scheme = plan.base_station();
+        let (scheme, tcp) = (plan.base_station(), Rc::new(plan.tcp));
         for triple in 0..plan.triples {
-            network.add_triple(plan, &scheme, triple, seed);
+            network.add_triple(plan, (&scheme, &tcp), triple, seed);
         }
         network
     }
 
-    fn add_triple(&mut self, plan: &Plan, scheme: &Scheme, triple: u32, seed: u64) {
+    fn add_triple(
+        &mut self,
+        plan: &Plan,
+        (scheme, tcp): (&Scheme, &Rc<Config>),
+        triple: u32,
+        seed: u64,
+    ) {
         let node = NodeId(triple * TRIPLE + 1);
-        let hosts = plan.hosts(triple, seed);
+        let hosts = plan.hosts(tcp, triple, seed);
         let departures = scheme.wants_departures().then_some(plan.departures);
         let base = Base { scheme: scheme.clone(), departures };
         let machines =
@@ -180,6 +188,13 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Four of them are most of a flow's state: what only some hops have is apart.
+    #[cfg(target_pointer_width = "64")]
+    #[test]
+    fn a_hop_fills_three_cache_lines() {
+        assert_eq!(size_of::<Wire>(), 3 * 64);
+    }
 
     #[test]
     fn a_hop_leads_from_where_packets_are_sent_on_it_to_the_machine_beside() {

@@ -240,8 +240,8 @@ impl Sample {
 }
 
 impl Row {
-    /// Summarises the runs of a case. `plan` gives the ceiling; a lab row whose sender has no model
-    /// has the plan of one that has.
+    /// Summarises the runs of a case. `plan` gives the ceiling; a lab row whose scheme has no
+    /// engine has the plan of one that has.
     pub fn new(case: &Case, plan: &Plan, world: World, samples: Vec<Sample>) -> Row {
         let over = |value: fn(&Sample) -> f64| -> Vec<f64> { samples.iter().map(value).collect() };
         let per_run = |count: fn(&Measures) -> u64| {

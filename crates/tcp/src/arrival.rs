@@ -176,7 +176,7 @@ impl Endpoint {
             self.receiver.shift = ours;
             self.sender.window_shift = theirs.min(SHIFT_MAX);
         }
-        let mut config = self.config;
+        let mut config = *self.config;
         if self.sender.attempts > 0 {
             // RFC 5681, 3.1: after a lost SYN the initial window is one segment.
             config.initial_window_segments = 1;
@@ -194,6 +194,7 @@ impl Endpoint {
         let handshake = self.sender.timed.map(|(_, sent_at)| now.since(sent_at));
         self.start_vegas(handshake, now);
         self.measure_round_trip(header, sink, now);
+        self.start_pacing(now);
         self.receiver.on_established(now);
         self.enter(State::Established, sink);
         if self.sender.fin == Fin::Pending {

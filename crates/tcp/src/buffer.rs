@@ -45,6 +45,10 @@ impl Buffer {
         {
             return;
         }
+        if self.chunks.is_empty() {
+            // Most often there is no second one: payload by name that follows is one piece.
+            self.chunks.reserve_exact(1);
+        }
         self.chunks.push_back(payload);
     }
 

@@ -27,11 +27,13 @@ pub enum Congestion {
     /// The sender that Linux has today: CUBIC, with SACK and RACK-TLP if the peer agrees
     /// ([`Config::linux`]).
     Cubic,
+    /// The same with BBR, version 1, in place of CUBIC; only with SACK.
+    Bbr,
 }
 
 impl Congestion {
     /// Every sender, in the order of history.
-    pub const ALL: [Congestion; 8] = [
+    pub const ALL: [Congestion; 9] = [
         Congestion::Tahoe,
         Congestion::Reno,
         Congestion::NewReno,
@@ -40,6 +42,7 @@ impl Congestion {
         Congestion::Sack,
         Congestion::LinuxReno,
         Congestion::Cubic,
+        Congestion::Bbr,
     ];
 
     /// Its name on the command line.
@@ -53,6 +56,7 @@ impl Congestion {
             Congestion::Sack => "sack",
             Congestion::LinuxReno => "linux-reno",
             Congestion::Cubic => "cubic",
+            Congestion::Bbr => "bbr",
         }
     }
 }
@@ -171,12 +175,10 @@ pub enum TimerModel {
         granularity: Duration,
     },
     /// BSD's: timers count ticks, so one of n ticks fires after n-1 to n of them; round trips are
-    /// measured in whole ticks.
+    /// measured in whole ticks. When they began: [`crate::Endpoint::with_tick_phase`].
     Ticks {
         /// From tick to tick; 500 ms in BSD (CI-TCP-2).
         tick: Duration,
-        /// How long before time zero the last tick was, `0..tick`; random per host and run.
-        phase: Duration,
     },
 }
 
@@ -221,9 +223,9 @@ impl Rto {
 
     /// BSD: 500 ms ticks, at least two of them, at most 64 s, at first 6 s (Stevens, TCP/IP
     /// Illustrated 1, 21.3).
-    pub const fn bsd(deviations: u32, phase: Duration) -> Rto {
+    pub const fn bsd(deviations: u32) -> Rto {
         Rto {
-            model: TimerModel::Ticks { tick: Duration::from_millis(500), phase },
+            model: TimerModel::Ticks { tick: Duration::from_millis(500) },
             deviations,
             initial: Duration::from_secs(6),
             minimum: Duration::from_secs(1),
@@ -337,8 +339,7 @@ impl Config {
     /// Hosts of the papers: 4.3BSD's timers and windows, no options but MSS, 64 KiB windows, an
     /// ACK for every second segment or after 200 ms. `congestion` also sets the number of
     /// deviations (INC-1) and, for BSD's own Tahoe and Reno, allows repeated fast retransmits:
-    /// 4.4BSD had no check (Stevens, TCP/IP Illustrated 2, figure 29.4). Set `rto.model`'s phase
-    /// per run (A3).
+    /// 4.4BSD had no check (Stevens, TCP/IP Illustrated 2, figure 29.4).
     pub const fn bsd_1995(congestion: Congestion) -> Config {
         let (deviations, repeated_fast_retransmit) = match congestion {
             Congestion::Tahoe => (2, RepeatedFastRetransmit::Allowed),
@@ -357,7 +358,7 @@ impl Config {
             sack_blocks_max: 4,
             dsack: false,
             delayed_ack: DelayedAck::Within(Duration::from_millis(200)),
-            rto: Rto::bsd(deviations, Duration::ZERO),
+            rto: Rto::bsd(deviations),
             initial_window_segments: 1,
             initial_ssthresh_bytes: 65_535,
             ssthresh_min_segments: 2,
@@ -428,7 +429,12 @@ impl Config {
             },
             receive_window: ReceiveWindow::Tuned,
             sack: !matches!(congestion, Congestion::LinuxReno),
-            dsack: matches!(congestion, Congestion::Cubic),
+            dsack: matches!(congestion, Congestion::Cubic | Congestion::Bbr),
+            idle_restart: match congestion {
+                // It paces what it sends after a pause (`tcp_slow_start_after_idle_check`).
+                Congestion::Bbr => IdleRestart::Keep,
+                _ => modern.idle_restart,
+            },
             ..modern
         }
     }

@@ -14,7 +14,10 @@ use crate::sender::{Fin, Sender};
 use crate::state::State;
 use crate::statistics::Statistics;
 use crate::timers::{Timer, Timers};
-use sansio::{Deadline, Engine, Event, EventKind, FlowKey, Input, Instant, Payload, Sink};
+use sansio::{
+    Deadline, Duration, Engine, Event, EventKind, FlowKey, Input, Instant, Payload, Sink,
+};
+use std::rc::Rc;
 use wire::tcp::{Flags, Seq};
 
 /// One end of one TCP connection. It sends and receives on `Side::NETWORK`.
@@ -44,7 +47,8 @@ pub struct Endpoint {
     pub(crate) rtt: RoundTrip,
     pub(crate) controller: AnyController,
     pub(crate) statistics: Statistics,
-    pub(crate) config: Config,
+    /// Shared by all ends that were made with it: many of them, one copy in the cache.
+    pub(crate) config: Rc<Config>,
 }
 
 /// Who began.
@@ -59,31 +63,38 @@ pub(crate) enum Opening {
 impl Endpoint {
     /// An end that will open the connection. `flow` is the direction from here to the peer,
     /// `initial_seq` the sequence number of the SYN.
-    pub fn client(config: Config, flow: FlowKey, initial_seq: Seq) -> Self {
-        Self::new(config, flow, initial_seq, Opening::Active)
+    pub fn client(config: impl Into<Rc<Config>>, flow: FlowKey, initial_seq: Seq) -> Self {
+        Self::new(config.into(), flow, initial_seq, Opening::Active)
     }
 
     /// An end that waits for the peer's SYN. `flow` is the direction from here to the peer,
     /// `initial_seq` the sequence number of the SYN that will answer.
-    pub fn server(config: Config, flow: FlowKey, initial_seq: Seq) -> Self {
-        Self::new(config, flow, initial_seq, Opening::Passive)
+    pub fn server(config: impl Into<Rc<Config>>, flow: FlowKey, initial_seq: Seq) -> Self {
+        Self::new(config.into(), flow, initial_seq, Opening::Passive)
     }
 
-    fn new(config: Config, flow: FlowKey, initial_seq: Seq, opening: Opening) -> Self {
+    /// The same end on a host whose last tick was so long before time zero, less than a tick
+    /// ([`crate::config::TimerModel::Ticks`]); by default it was then.
+    pub fn with_tick_phase(mut self, phase: Duration) -> Self {
+        self.rtt.tick_phase = phase;
+        self
+    }
+
+    fn new(config: Rc<Config>, flow: FlowKey, initial_seq: Seq, opening: Opening) -> Self {
         let state = match opening {
             Opening::Active => State::Closed,
             Opening::Passive => State::Listen,
         };
         let mss = u32::from(config.mss).max(1);
         Endpoint {
-            config,
             flow,
             state,
             opening,
             sender: Sender::new(initial_seq, mss),
             receiver: Receiver::new(&config),
-            rtt: RoundTrip::new(config.rto),
+            rtt: RoundTrip::new(config.clone()),
             controller: AnyController::new(&config, mss, SackUse::Refused),
+            config,
             identification: 0,
             scales: false,
             timestamp_base: initial_seq.0,
@@ -111,6 +122,7 @@ impl Endpoint {
         if self.sender.fin != Fin::Open || matches!(payload, Payload::Tunnel(_)) {
             return 0;
         }
+        self.note_idle_application();
         let room = u32::try_from(self.send_space()).unwrap_or(u32::MAX);
         let accepted = payload.len().min(room);
         if accepted == payload.len() {
@@ -200,7 +212,7 @@ impl Endpoint {
 
     /// In-order bytes that `peek` can see ([`crate::config::Reading::Manual`]).
     pub fn readable(&self) -> u64 {
-        self.receiver.unread.len()
+        self.receiver.unread_bytes()
     }
 
     /// Up to `length` readable bytes from `offset`, which stay; fewer where pieces of different
@@ -208,12 +220,15 @@ impl Endpoint {
     pub fn peek(&mut self, offset: u64, length: u32) -> Payload {
         let left = self.readable().saturating_sub(offset);
         let length = u64::from(length).min(left) as u32;
-        if length == 0 { Payload::EMPTY } else { self.receiver.unread.slice(offset, length) }
+        match &mut self.receiver.unread {
+            Some(unread) if length > 0 => unread.slice(offset, length),
+            _ => Payload::EMPTY,
+        }
     }
 
     /// Frees `count` readable bytes, at most all; the window may open, and then the peer is told.
     pub fn consume(&mut self, count: u64, sink: &mut impl Sink, now: Instant) {
-        self.receiver.unread.take(count);
+        self.receiver.unread.iter_mut().for_each(|unread| unread.take(count));
         if self.state.may_receive() && self.receiver.should_tell_window() {
             self.send_ack(sink, self.local(now));
         }
@@ -221,7 +236,7 @@ impl Endpoint {
 
     /// True once the peer's FIN came and all before it is read: there is no more to come.
     pub fn is_at_end(&self) -> bool {
-        self.receiver.finished && self.receiver.unread.is_empty()
+        self.receiver.finished && self.receiver.unread_bytes() == 0
     }
 
     /// The connection's own time.
@@ -251,7 +266,8 @@ impl Endpoint {
     /// The peer took its SYN back: wait for another.
     pub(crate) fn listen_again(&mut self, sink: &mut impl Sink) {
         let buffer = core::mem::take(&mut self.sender.buffer);
-        let fresh = Self::server(self.config, self.flow, self.sender.una);
+        let fresh = Self::server(self.config.clone(), self.flow, self.sender.una)
+            .with_tick_phase(self.rtt.tick_phase);
         let (state, fin) = (self.state, self.sender.fin);
         let (statistics, clock_offset) = (self.statistics, self.clock_offset);
         *self = Endpoint { state, statistics, clock_offset, ..fresh };
@@ -273,6 +289,7 @@ impl Endpoint {
             Timer::TimeWait => self.finish(sink),
             Timer::LossProbe => self.on_loss_probe(sink, now),
             Timer::Reordering => self.on_reordering_timeout(sink, now),
+            Timer::Pacing => self.on_pacing_timer(sink, now),
         }
     }
 }

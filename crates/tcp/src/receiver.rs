@@ -47,10 +47,9 @@ pub(crate) struct Receiver {
     /// Timestamps are in use; the peer's to echo.
     pub(crate) timestamps: Option<Echo>,
     pub(crate) reassembly: Reassembly,
-    /// In-order bytes that were not read.
-    pub(crate) unread: Buffer,
+    /// In-order bytes that were not read; None yet, as ever where they are read at once.
+    pub(crate) unread: Option<Box<Buffer>>,
     pub(crate) challenged_at: Option<Instant>,
-    pieces_max: usize,
 }
 
 /// The peer's timestamp to echo (RFC 7323, 4.3).
@@ -92,7 +91,7 @@ impl Receiver {
             reads_at_once: config.reading == Reading::Immediate,
             delayed_ack: config.delayed_ack,
             timestamps: None,
-            unread: Buffer::default(),
+            unread: None,
             reassembly: Reassembly::default(),
             fin: None,
             finished: false,
@@ -102,7 +101,6 @@ impl Receiver {
             challenged_at: None,
             buffer_bytes,
             mss: u32::from(config.mss),
-            pieces_max: buffer_bytes as usize / PIECE_BYTES + PIECES_MIN,
             tuning: None,
         }
     }
@@ -117,6 +115,16 @@ impl Receiver {
         };
         let needed = (0..SHIFT_MAX).find(|shift| most >> shift <= FIELD_MAX);
         config.window_scale.map(|shift| shift.min(needed.unwrap_or(SHIFT_MAX)))
+    }
+
+    /// How many bytes are in order and were not read.
+    #[inline]
+    pub(crate) fn unread_bytes(&self) -> u64 {
+        self.unread.as_ref().map_or(0, |unread| unread.len())
+    }
+
+    fn pieces_max(&self) -> usize {
+        self.buffer_bytes as usize / PIECE_BYTES + PIECES_MIN
     }
 
     /// Begins after the peer's SYN.
@@ -273,7 +281,7 @@ impl Receiver {
 
     #[inline]
     fn edge_wanted(&self) -> Seq {
-        let free = u64::from(self.buffer_bytes).saturating_sub(self.unread.len()) as u32;
+        let free = u64::from(self.buffer_bytes).saturating_sub(self.unread_bytes()) as u32;
         let Some(tuning) = &self.tuning else { return self.next + free };
         self.next + free.min(tuning.window(self.waiting(), self.shift))
     }
@@ -282,7 +290,7 @@ impl Receiver {
     #[inline]
     fn is_silly(&self, edge: Seq) -> bool {
         let step = self.mss.min(self.buffer_bytes / 2);
-        !self.unread.is_empty() && edge.since(self.edge) < step
+        self.unread_bytes() > 0 && edge.since(self.edge) < step
     }
 }
 
@@ -346,7 +354,7 @@ impl Endpoint {
         let fresh = payload.slice(start.since(header.seq), stop.since(header.seq));
         if start.after(receiver.next) {
             self.statistics.out_of_order_segments_received += 1;
-            let pieces_max = receiver.pieces_max;
+            let pieces_max = receiver.pieces_max();
             let held = receiver.tells_repetitions.then(|| receiver.reassembly.bytes());
             let is_kept = receiver.reassembly.insert(start, &fresh, pieces_max);
             if is_kept && held == Some(receiver.reassembly.bytes()) {
@@ -377,7 +385,7 @@ impl Endpoint {
         if self.receiver.reads_at_once {
             sink.deliver(Delivery { payload });
         } else {
-            self.receiver.unread.push(payload);
+            self.receiver.unread.get_or_insert_default().push(payload);
         }
     }
 

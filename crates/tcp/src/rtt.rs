@@ -5,20 +5,26 @@
 //! We differ from BSD in keeping nanoseconds where it keeps ticks; a sample is whole ticks all the
 //! same.
 
-use crate::config::{Rto, Spread, TimerModel};
+use crate::config::{Config, Rto, Spread, TimerModel};
 use sansio::{Duration, Instant};
+use std::rc::Rc;
 use wire::tcp::Seq;
 
 /// The estimator of one connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[repr(C)]
 pub(crate) struct RoundTrip {
     /// Before backing off.
     timeout: Duration,
     /// Doublings since the last sample.
-    backoff: u32,
+    backoff: u8,
     sampled: bool,
-    rule: Rto,
+    /// The round trip ends when this is acknowledged.
+    round_until: Seq,
+    /// Of it the rule, [`Config::rto`].
+    config: Rc<Config>,
+    /// How long before time zero the last tick was ([`TimerModel::Ticks`]).
+    pub(crate) tick_phase: Duration,
     /// Eight times the smoothed round-trip time, ns; no sample yet while `timeout` is initial.
     smoothed_times_8: u64,
     /// Four times the mean deviation, ns.
@@ -26,26 +32,30 @@ pub(crate) struct RoundTrip {
     /// Its peak, and the peak of this round trip, ns ([`Spread::Peak`]).
     peak: u64,
     round_peak: u64,
-    /// The round trip ends when this is acknowledged.
-    round_until: Seq,
 }
 
 /// Doublings beyond this change nothing, whatever the bounds.
-const BACKOFF_MAX: u32 = 16;
+const BACKOFF_MAX: u8 = 16;
 
 impl RoundTrip {
-    pub(crate) fn new(rule: Rto) -> Self {
+    pub(crate) fn new(config: Rc<Config>) -> Self {
         RoundTrip {
-            rule,
+            timeout: config.rto.initial,
+            config,
+            tick_phase: Duration::ZERO,
             smoothed_times_8: 0,
             deviation_times_4: 0,
             peak: 0,
             round_peak: 0,
             round_until: Seq(0),
-            timeout: rule.initial,
             backoff: 0,
             sampled: false,
         }
+    }
+
+    #[inline]
+    fn rule(&self) -> &Rto {
+        &self.config.rto
     }
 
     /// Takes a sample of a segment that was sent once; it also ends the backing off. `una` and
@@ -58,7 +68,7 @@ impl RoundTrip {
             let is_shorter = sample < smoothed;
             self.smoothed_times_8 = self.smoothed_times_8 - smoothed + sample;
             let quarter = self.deviation_times_4 / 4;
-            self.deviation_times_4 = match self.rule.spread {
+            self.deviation_times_4 = match self.rule().spread {
                 Spread::Peak if is_shorter && error > quarter => {
                     self.deviation_times_4 + (error - quarter) / 8
                 }
@@ -68,24 +78,24 @@ impl RoundTrip {
             self.sampled = true;
             self.smoothed_times_8 = sample * 8;
             self.deviation_times_4 = sample * 2;
-            self.round_peak = self.rule.minimum.as_nanos();
+            self.round_peak = self.rule().minimum.as_nanos();
             self.round_until = next;
         }
         self.backoff = 0;
-        self.timeout = match self.rule.spread {
+        self.timeout = match self.rule().spread {
             Spread::Mean => self.timeout_by_mean(),
             Spread::Peak => self.timeout_by_peak(una, next),
         };
     }
 
     fn timeout_by_mean(&self) -> Duration {
-        let least = match self.rule.model {
+        let least = match self.rule().model {
             TimerModel::Ideal { granularity } => granularity.as_nanos(),
             TimerModel::Ticks { .. } => 0,
         };
-        let spread = self.deviation_times_4 * u64::from(self.rule.deviations) / 4;
+        let spread = self.deviation_times_4 * u64::from(self.rule().deviations) / 4;
         let timeout = Duration::from_nanos(self.smoothed_times_8 / 8 + spread.max(least));
-        timeout.max(self.rule.minimum).min(self.rule.maximum)
+        timeout.max(self.rule().minimum).min(self.rule().maximum)
     }
 
     fn timeout_by_peak(&mut self, una: Seq, next: Seq) -> Duration {
@@ -94,9 +104,9 @@ impl RoundTrip {
         if una.after(self.round_until) {
             self.peak -= (self.peak - self.round_peak) / 4;
             self.round_until = next;
-            self.round_peak = self.rule.minimum.as_nanos();
+            self.round_peak = self.rule().minimum.as_nanos();
         }
-        Duration::from_nanos(self.smoothed_times_8 / 8 + self.peak).min(self.rule.maximum)
+        Duration::from_nanos(self.smoothed_times_8 / 8 + self.peak).min(self.rule().maximum)
     }
 
     /// The timer fired (RFC 6298, 5.5).
@@ -118,7 +128,7 @@ impl RoundTrip {
     /// The retransmission timeout, backed off.
     #[inline]
     pub(crate) fn timeout(&self) -> Duration {
-        (self.timeout * (1 << self.backoff)).min(self.rule.maximum)
+        (self.timeout * (1 << self.backoff)).min(self.rule().maximum)
     }
 
     /// When a retransmission timer armed at `now` fires.
@@ -130,10 +140,10 @@ impl RoundTrip {
     /// When a timer armed at `now` for `span` fires.
     #[inline]
     pub(crate) fn deadline_after(&self, span: Duration, now: Instant) -> Instant {
-        match self.rule.model {
+        match self.rule().model {
             TimerModel::Ideal { .. } => now + span,
-            TimerModel::Ticks { tick, phase } => {
-                let tick = tick.as_nanos().max(1);
+            TimerModel::Ticks { tick } => {
+                let (tick, phase) = (tick.as_nanos().max(1), self.tick_phase);
                 let due = ticks_until(now, tick, phase) + span.as_nanos().div_ceil(tick);
                 Instant::from_nanos(due * tick) - phase
             }
@@ -143,10 +153,10 @@ impl RoundTrip {
     /// The round-trip time of a segment sent at `sent_at` and acknowledged at `now`, as this host
     /// can measure it.
     pub(crate) fn measure(&self, sent_at: Instant, now: Instant) -> Duration {
-        match self.rule.model {
+        match self.rule().model {
             TimerModel::Ideal { .. } => now.since(sent_at),
-            TimerModel::Ticks { tick, phase } => {
-                let tick = tick.as_nanos().max(1);
+            TimerModel::Ticks { tick } => {
+                let (tick, phase) = (tick.as_nanos().max(1), self.tick_phase);
                 let ticks = ticks_until(now, tick, phase) - ticks_until(sent_at, tick, phase);
                 // BSD starts its count at 1 and takes the 1 off again except for the first sample.
                 let ticks = if self.sampled { ticks } else { ticks + 1 };
@@ -165,6 +175,7 @@ fn ticks_until(now: Instant, tick: u64, phase: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Congestion;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -172,8 +183,12 @@ mod tests {
         rtt.on_sample(sample, Seq(1), Seq(1));
     }
 
+    fn by(rto: Rto) -> RoundTrip {
+        RoundTrip::new(Rc::new(Config { rto, ..Config::modern(Congestion::Reno) }))
+    }
+
     fn ideal(deviations: u32, minimum: Duration) -> RoundTrip {
-        RoundTrip::new(Rto { deviations, minimum, ..Rto::RFC_6298 })
+        by(Rto { deviations, minimum, ..Rto::RFC_6298 })
     }
 
     #[test]
@@ -205,7 +220,7 @@ mod tests {
 
     #[test]
     fn ci_tcp_3_backing_off_doubles_up_to_the_maximum_and_a_sample_ends_it() {
-        let mut rtt = RoundTrip::new(Rto::bsd(2, Duration::ZERO));
+        let mut rtt = by(Rto::bsd(2));
         sample(&mut rtt, Duration::ZERO);
         let mut seconds = Vec::new();
         for _ in 0..8 {
@@ -222,7 +237,8 @@ mod tests {
         for (phase, armed_at, fires_at) in
             [(0, 0, 1000), (0, 1, 1000), (0, 499, 1000), (0, 500, 1500), (200, 0, 800)]
         {
-            let mut rtt = RoundTrip::new(Rto::bsd(2, MS(phase)));
+            let mut rtt = by(Rto::bsd(2));
+            rtt.tick_phase = MS(phase);
             sample(&mut rtt, Duration::ZERO);
             let armed_at = Instant::ZERO + MS(armed_at);
             assert_eq!(rtt.deadline(armed_at), Instant::ZERO + MS(fires_at));
@@ -231,7 +247,7 @@ mod tests {
 
     #[test]
     fn ticks_measure_the_ticks_between() {
-        let mut rtt = RoundTrip::new(Rto::bsd(4, Duration::ZERO));
+        let mut rtt = by(Rto::bsd(4));
         let at = |millis| Instant::ZERO + MS(millis);
         assert_eq!(rtt.measure(at(10), at(20)), MS(500), "the first sample is never zero");
         sample(&mut rtt, MS(500));
@@ -241,8 +257,7 @@ mod tests {
 
     #[test]
     fn linux_bounds_the_spread_and_lets_its_peak_fall_slowly() {
-        let mut rtt =
-            RoundTrip::new(Rto { minimum: MS(200), spread: Spread::Peak, ..Rto::RFC_6298 });
+        let mut rtt = by(Rto { minimum: MS(200), spread: Spread::Peak, ..Rto::RFC_6298 });
         rtt.on_sample(MS(40), Seq(1), Seq(100));
         assert_eq!(rtt.timeout(), MS(240), "200 ms and the mean, not 200 ms in all");
         rtt.on_sample(MS(440), Seq(50), Seq(100));

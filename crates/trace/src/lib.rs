@@ -7,6 +7,7 @@
 
 pub mod captures;
 pub mod checks;
+mod flows;
 pub mod hash;
 pub mod metrics;
 mod record;

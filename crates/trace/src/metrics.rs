@@ -17,12 +17,13 @@
 //!   station sends again is a packet of its own.
 //! - *packets at the base station*: those that reach it from either side; each is looked at.
 
+use crate::flows::Flows;
 use crate::{NodeId, Observer, Record, Role, What};
 use sansio::{
     BitRate, Cause, Duration, EventKind, FlowKey, Instant, Packet, PacketId, Payload, Side,
     StreamId,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use wire::tcp::{Flags, Seq};
 
 /// One transfer of a run.
@@ -124,7 +125,7 @@ pub struct Meter {
     roles: Vec<Role>,
     specs: Vec<TransferSpec>,
     progress: Vec<Progress>,
-    senders: BTreeMap<(NodeId, FlowKey), Sent>,
+    senders: Flows<Sent>,
     measures: Measures,
     /// The idle last hop, toward the mobile host and back.
     idle: Option<[Idle; 2]>,
@@ -168,7 +169,7 @@ impl Meter {
                 ..Measures::default()
             },
             specs,
-            senders: BTreeMap::new(),
+            senders: Flows::new(),
             idle: None,
             in_last_hop: VecDeque::new(),
             queue_delays: Vec::new(),
@@ -206,10 +207,10 @@ impl Meter {
             let samples = &mut transfer.receiver_stalls_after_outage;
             end_wait(&mut progress.receiver_waits_since, samples, now);
         }
-        self.queue_delays.sort_unstable();
-        let quantile = |percent: usize| {
+        let mut quantile = |percent: usize| {
             let last = self.queue_delays.len().checked_sub(1)?;
-            self.queue_delays.get((last * percent).div_ceil(100)).copied()
+            let place = (last * percent).div_ceil(100);
+            Some(*self.queue_delays.select_nth_unstable(place).1)
         };
         let pair = quantile(50).zip(quantile(99));
         self.measures.queue_delay = pair.map(|(p50, p99)| QueueDelay { p50, p99 });
@@ -295,8 +296,8 @@ impl Meter {
             Payload::Virtual { stream, length, .. } if length > 0 => self.transfer_of(stream),
             _ => None,
         };
-        let sent = self.senders.entry((node, flow));
-        let sent = sent.or_insert(Sent { next: end, acknowledged: None, transfer: None });
+        let first = Sent { next: end, acknowledged: None, transfer: None };
+        let sent = self.senders.get_or_insert(node, &flow, first);
         sent.next = sent.next.max(end);
         sent.transfer = sent.transfer.or(transfer);
     }
@@ -306,7 +307,7 @@ impl Meter {
         let Some(tcp) = packet.as_tcp().filter(|tcp| tcp.flags.contains(Flags::ACK)) else {
             return;
         };
-        let Some(sent) = self.senders.get_mut(&(node, flow.reversed())) else { return };
+        let Some(sent) = self.senders.get_mut(node, &flow.reversed()) else { return };
         if sent.acknowledged.is_some_and(|highest| tcp.ack.at_or_before(highest)) {
             let pure = packet.payload.is_empty() && sent.next.after(tcp.ack);
             let repeats = sent.acknowledged == Some(tcp.ack) && pure;
@@ -342,9 +343,7 @@ impl Meter {
 
     fn on_link_up(&mut self, base: NodeId, now: Instant) {
         for (index, spec) in self.specs.iter().enumerate() {
-            let connections = self.senders.range((spec.sender, LOWEST)..);
-            let mut own = connections.take_while(|((node, _), _)| *node == spec.sender);
-            let outstanding = own.find_map(|(_, sent)| {
+            let outstanding = self.senders.of(spec.sender).find_map(|sent| {
                 if sent.transfer.is_some_and(|transfer| transfer != index) {
                     return None;
                 }
@@ -375,13 +374,6 @@ fn end_wait(since: &mut Option<Instant>, samples: &mut Vec<Duration>, now: Insta
         samples.push(now.since(since));
     }
 }
-
-/// Sorts before every flow.
-const LOWEST: FlowKey = {
-    let host =
-        sansio::Host { address: core::net::IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED), port: 0 };
-    FlowKey { source: host, destination: host }
-};
 
 impl Observer for Meter {
     const ON: bool = true;

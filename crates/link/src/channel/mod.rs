@@ -105,7 +105,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    const PASS: Verdict = Verdict { loss: None, delay: Duration::ZERO };
+    pub(crate) const PASS: Verdict = Verdict { loss: None, delay: Duration::ZERO };
 
     fn lost_if(lost: bool, loss: Loss) -> Verdict {
         Verdict { loss: lost.then_some(loss), delay: Duration::ZERO }

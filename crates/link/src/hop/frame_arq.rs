@@ -62,7 +62,8 @@ impl<T: Clone> Hop<T> {
     /// Sends a frame until it arrives or is given up; the delay of the verdict is from the end of
     /// the first try.
     pub(super) fn repeat(&mut self, first: Air, item: &T) -> channel::Verdict {
-        let Some(arq) = self.frame_arq else { return self.judge(first) };
+        let arq = self.conditions.as_ref().and_then(|conditions| conditions.frame_arq);
+        let Some(arq) = arq else { return self.judge(first) };
         let length = first.time.end.since(first.time.start);
         let mut air = first;
         let mut verdict = self.judge(air);
@@ -80,7 +81,7 @@ impl<T: Clone> Hop<T> {
             verdict = self.judge(air);
         }
         self.free_at = air.time.end + arq.wait;
-        self.notes.push_back((self.free_at, Note::Verdict(verdict.loss.is_none()), item.clone()));
+        self.note(self.free_at, Note::Verdict(verdict.loss.is_none()), item.clone());
         verdict.delay += air.time.end.since(first.time.end);
         verdict
     }
@@ -89,8 +90,10 @@ impl<T: Clone> Hop<T> {
     /// that still waits may come before the arrival of one that was sent.
     pub(super) fn next_verdict(&self) -> Option<Instant> {
         let is_verdict = |note: &&(Instant, Note, T)| matches!(note.1, Note::Verdict(_));
-        let known = self.notes.iter().find(is_verdict).map(|note| note.0);
-        let waiting = self.queue.next_bytes().zip(self.frame_arq).map(|(bytes, arq)| {
+        let notes = self.reports.as_ref().map(|reports| &reports.notes);
+        let known = notes.and_then(|notes| notes.iter().find(is_verdict)).map(|note| note.0);
+        let arq = self.conditions.as_ref().and_then(|conditions| conditions.frame_arq);
+        let waiting = self.queue.next_bytes().zip(arq).map(|(bytes, arq)| {
             self.free_at + self.host_cost + self.pace.time_for(bytes) + arq.wait
         });
         known.into_iter().chain(waiting).min()

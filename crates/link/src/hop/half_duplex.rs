@@ -24,13 +24,13 @@ pub fn settle<T: Clone>(down: &mut Hop<T>, up: &mut Hop<T>, now: Instant) {
     // Both were free at the same instant when this was called last; what one has sent since, it
     // sent because nobody waited.
     match down.free_at.cmp(&up.free_at) {
-        Ordering::Greater => down.shared.sent_until = down.free_at,
-        Ordering::Less => up.shared.sent_until = up.free_at,
+        Ordering::Greater => down.sent_until = down.free_at,
+        Ordering::Less => up.sent_until = up.free_at,
         Ordering::Equal => {}
     }
     let mut free_at = down.free_at.max(up.free_at);
     while free_at <= now && down.waiting + up.waiting > 0 {
-        let up_waited_longer = up.shared.contends_since() < down.shared.contends_since();
+        let up_waited_longer = up.contends_since() < down.contends_since();
         let up_first = up.waiting > 0 && (down.waiting == 0 || up_waited_longer);
         let (first, second) =
             if up_first { (&mut *up, &mut *down) } else { (&mut *down, &mut *up) };
@@ -47,22 +47,12 @@ pub fn settle<T: Clone>(down: &mut Hop<T>, up: &mut Hop<T>, now: Instant) {
     up.free_at = free_at;
 }
 
-/// What the arbiter knows of a direction.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Shared {
-    /// When a packet was queued where none was before.
-    pub(super) waits_since: Instant,
-    /// The end of its last transmission.
-    sent_until: Instant,
-}
-
-impl Shared {
-    fn contends_since(&self) -> Instant {
-        self.waits_since.max(self.sent_until)
-    }
-}
-
 impl<T: Clone> Hop<T> {
+    /// Since when it wants the air.
+    fn contends_since(&self) -> Instant {
+        self.queue.waits_since().max(self.sent_until)
+    }
+
     /// Sends the next packet and returns when the air is free again; or until when it has to wait.
     fn send_next(&mut self, start: Instant) -> Result<Instant, Instant> {
         let Some(bytes) = self.queue.next_bytes() else { return Err(NEVER) };
@@ -73,7 +63,7 @@ impl<T: Clone> Hop<T> {
         self.waiting -= 1;
         self.note_length(start);
         self.transmit(waiting, start);
-        self.shared.sent_until = self.free_at;
+        self.sent_until = self.free_at;
         Ok(self.free_at)
     }
 }

@@ -17,18 +17,18 @@ pub struct Length {
 impl<T: Clone> Hop<T> {
     /// From now on notes each change of what waits, for [`Hop::poll_length`].
     pub fn note_lengths(&mut self) {
-        self.lengths.get_or_insert_default();
+        self.reports.get_or_insert_default().lengths.get_or_insert_default();
     }
 
     /// The oldest change of what waits that was not yet asked for, as of the last call.
     #[inline]
     pub fn poll_length(&mut self) -> Option<Length> {
-        self.lengths.as_mut()?.pop_front()
+        self.reports.as_mut()?.lengths.as_mut()?.pop_front()
     }
 
     #[inline]
     pub(super) fn note_length(&mut self, at: Instant) {
-        if let Some(lengths) = &mut self.lengths {
+        if let Some(lengths) = self.reports.as_mut().and_then(|reports| reports.lengths.as_mut()) {
             lengths.push_back(Length { at, packets: self.waiting, bytes: self.queue.bytes() });
         }
     }

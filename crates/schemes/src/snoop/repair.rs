@@ -11,7 +11,7 @@
 
 use super::cache::{Copy, Entry};
 use super::flow::Flow;
-use super::resend::{Occasion, resend};
+use super::resend::{Occasion, QUEUED_MAX, is_waiting, resend, was_dropped};
 use super::restart::Phase;
 use super::rtt::RoundTrip;
 use super::sack::{Arrived, Evidence};
@@ -111,9 +111,6 @@ enum Look {
     Timer,
 }
 
-/// Local retransmissions of a flow that may wait in their queue: an outage leaves hundreds of holes,
-/// and the queue would drop what it cannot hold.
-const QUEUED_MAX: u32 = 32;
 /// Those that may be unanswered where nothing has been answered since the last look: the queue may
 /// lie behind the place where departures are seen. Two more follow for each one answered.
 const UNANSWERED_MAX: u32 = 64;
@@ -127,19 +124,13 @@ fn room(flow: &mut Flow, now: Instant) -> u32 {
         let Some(entry) = flow.cache.find(*hole).and_then(|index| flow.cache.get(index)) else {
             continue;
         };
-        let is_queued = entry.copy == Copy::Requeued && !was_dropped(flow, entry);
+        let is_queued = is_waiting(flow, entry);
         let is_away = entry.copy == Copy::Departed && entry.retransmissions > 0;
         queued += u32::from(is_queued);
         unanswered += u32::from(is_queued || is_away && now.since(entry.departed_at) < longest);
     }
     let clocked = UNANSWERED_MAX.saturating_sub(unanswered).max(answered.saturating_mul(2));
     clocked.min(QUEUED_MAX.saturating_sub(queued))
-}
-
-/// True if a copy queued after this one went onto the air: the queue dropped this one.
-fn was_dropped(flow: &Flow, entry: &Entry) -> bool {
-    entry.copy == Copy::Requeued
-        && flow.requeued_departed.is_some_and(|queued_at| entry.departed_at < queued_at)
 }
 
 /// Re-sends the holes that SACK blocks show and that something overtook, lowest first, as many as

@@ -23,6 +23,21 @@ pub(super) enum Occasion {
     Restart,
 }
 
+/// Local retransmissions of a flow that may wait in their queue: an outage leaves hundreds of holes,
+/// and the queue would drop what it cannot hold.
+pub(super) const QUEUED_MAX: u32 = 32;
+
+/// True if the newest copy is a local retransmission that waits in its queue.
+pub(super) fn is_waiting(flow: &Flow, entry: &Entry) -> bool {
+    entry.copy == Copy::Requeued && !was_dropped(flow, entry)
+}
+
+/// True if a copy queued after this one went onto the air: the queue dropped this one.
+pub(super) fn was_dropped(flow: &Flow, entry: &Entry) -> bool {
+    entry.copy == Copy::Requeued
+        && flow.requeued_departed.is_some_and(|queued_at| entry.departed_at < queued_at)
+}
+
 /// Sends entry `index` again; false if a bound forbids it.
 pub(super) fn resend(
     flow: &mut Flow,

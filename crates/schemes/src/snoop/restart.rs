@@ -21,7 +21,7 @@ use super::cache::{Copy, Entry};
 use super::config::{Config, Departures, Probe, Restart};
 use super::data::Case;
 use super::flow::Flow;
-use super::resend::{Occasion, acceptable, cut, resend};
+use super::resend::{Occasion, QUEUED_MAX, acceptable, cut, is_waiting, resend};
 use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
 use super::{Context, Radio, disclosure, rule};
 use sansio::{Cause, Duration, Instant, Priority, Side, Sink};
@@ -70,9 +70,6 @@ impl Phase {
 
 /// A probe that did not depart for so long was dropped by its queue.
 const PROBE_DROPPED_AFTER: Duration = Duration::from_secs(1);
-/// Segments of a flushed window that are sent before any is answered; the ramp sends the others. A
-/// short queue would drop more.
-const FLUSHED_AT_ONCE: u32 = 32;
 /// The least time that the sender has to move after the link answered.
 const SENDER_MOVES_WITHIN: Duration = Duration::from_millis(10);
 
@@ -207,12 +204,15 @@ pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Si
         }
         Phase::Ramping { lost_before, next, delivered } => {
             let now_delivered = flow.evidence.delivered();
-            let count = now_delivered.wrapping_sub(delivered).saturating_mul(2);
+            let earned = now_delivered.wrapping_sub(delivered).saturating_mul(2);
+            let waiting = flow.cache.iter().filter(|entry| is_waiting(flow, entry)).count() as u32;
+            let count = earned.min(QUEUED_MAX.saturating_sub(waiting));
             if count == 0 {
                 return;
             }
             let next = resend_lost(flow, (next, count), lost_before, (context, now));
-            go_on_from(flow, next, lost_before, now_delivered);
+            let unused = (earned - count) / 2;
+            go_on_from(flow, next, lost_before, now_delivered.wrapping_sub(unused));
         }
     }
 }
@@ -232,7 +232,7 @@ fn on_link_back(
     let wired = flow.wired.shortest();
     let long = wired.is_some_and(|wired| wired >= config.flush_from_wired_rtt);
     let flush = long && proof == Proof::Certain;
-    let count = if flush { FLUSHED_AT_ONCE } else { 1 };
+    let count = if flush { QUEUED_MAX } else { 1 };
     let did = if flush { "link is back: flush" } else { "link is back: lowest segment" };
     rule(context.sink, flow.key, None, ("RESTART", did, lowest.0.into()));
     let delivered = flow.evidence.delivered();
@@ -308,8 +308,11 @@ fn resend_lost(
     lost_before: Instant,
     (context, now): (&mut Context<'_, impl Sink>, Instant),
 ) -> Seq {
-    let is_lost = |entry: &Entry| {
-        !entry.sacked && entry.copy == Copy::Departed && entry.departed_at <= lost_before
+    let queued_before = flow.requeued_departed;
+    let is_lost = |entry: &Entry| match entry.copy {
+        Copy::Queued => false,
+        Copy::Requeued => Some(entry.departed_at) < queued_before,
+        Copy::Departed => !entry.sacked && entry.departed_at <= lost_before,
     };
     let mut index = flow.cache.first_ending_after(from);
     let mut left = count;

@@ -36,14 +36,19 @@ impl Drill {
     }
 
     pub(crate) fn connected_from(config: Config, isn: Seq) -> Self {
-        let mut drill = Drill::client(config, isn);
-        drill.end.open(&mut drill.log, drill.now);
-        assert_eq!(drill.log.sent.len(), 1, "a SYN");
-        drill.after_ms(10);
+        Drill::client(config, isn).open()
+    }
+
+    /// It opens, and its peer answers.
+    pub(crate) fn open(mut self) -> Self {
+        let config = *self.end.config();
+        self.end.open(&mut self.log, self.now);
+        assert_eq!(self.log.sent.len(), 1, "a SYN");
+        self.after_ms(10);
         if config.timestamps {
-            drill.clock = Some(5_000);
+            self.clock = Some(5_000);
         }
-        let mut header = drill.header(Flags::SYN.with(Flags::ACK), 0, 1);
+        let mut header = self.header(Flags::SYN.with(Flags::ACK), 0, 1);
         let [high, low] = config.mss.to_be_bytes();
         header.options.push(&[kind::MSS, 4, high, low]).expect("room");
         if config.sack {
@@ -52,10 +57,10 @@ impl Drill {
         if config.window_scale.is_some() {
             header.options.push(&[kind::NOP, kind::WINDOW_SCALE, 3, 2]).expect("room");
         }
-        drill.inject(header, 0);
-        drill.log.sent.clear();
-        drill.log.events.clear();
-        drill
+        self.inject(header, 0);
+        self.log.sent.clear();
+        self.log.events.clear();
+        self
     }
 
     pub(crate) fn client(config: Config, isn: Seq) -> Self {

@@ -2,7 +2,7 @@
 
 use crate::drill::Drill;
 use sansio::{Cause, Duration, EventKind};
-use tcp::config::{IdleRestart, RepeatedFastRetransmit, Rto, TimerModel};
+use tcp::config::{IdleRestart, RepeatedFastRetransmit, Rto};
 use tcp::{Config, Congestion, Endpoint, State};
 use wire::tcp::Seq;
 
@@ -35,12 +35,10 @@ fn timeouts(kind: &EventKind) -> Option<u32> {
 #[test]
 fn ci_tcp_2_two_ticks_fire_by_the_phase_of_the_tick() {
     for (phase, fires_ms) in [(0, 990), (300, 690), (489, 501)] {
-        let model = TimerModel::Ticks {
-            tick: Duration::from_millis(500),
-            phase: Duration::from_millis(phase),
-        };
-        let rto = Rto { model, ..Rto::bsd(2, Duration::ZERO) };
-        let mut drill = Drill::connected(Config { rto, ..plain(Congestion::Tahoe) });
+        let config = Config { rto: Rto::bsd(2), ..plain(Congestion::Tahoe) };
+        let mut drill = Drill::client(config, Seq(1_000));
+        drill.end = drill.end.with_tick_phase(Duration::from_millis(phase));
+        let mut drill = drill.open();
         // The handshake took 10 ms; its sample counts as one tick, so settle the estimate first.
         for byte in 1..40 {
             drill.write(1);
@@ -518,7 +516,8 @@ fn ci_frx_2_a_handoff_makes_every_sender_resend_and_slow_start() {
         drill.sends(&[". 1:1001 ack 1"]);
         assert_eq!((drill.end.cwnd(), drill.end.ssthresh()), (1000, 4000));
         // Linux's timer fires at a tick of the kernel's.
-        let is_linux = matches!(congestion, Congestion::LinuxReno | Congestion::Cubic);
+        let is_linux =
+            matches!(congestion, Congestion::LinuxReno | Congestion::Cubic | Congestion::Bbr);
         drill.fires(RTO, if is_linux { 1006 } else { 1000 });
     }
 }

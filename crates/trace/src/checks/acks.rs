@@ -4,24 +4,28 @@
 //! Schemes that terminate TCP at the base station break this on purpose and are judged without it.
 
 use super::Failures;
+use crate::flows::Flows;
 use crate::{NodeId, Record, Role, What};
 use sansio::{Cause, FlowKey, Packet, Side};
-use std::collections::BTreeMap;
 use wire::tcp::{Flags, Seq};
 
 /// What passed each base station, per flow.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Acks {
     /// Highest ACK that a host sent, by the flow of the ACK.
-    highest: BTreeMap<(NodeId, FlowKey), Seq>,
+    highest: Flows<Seq>,
     /// What went on to the fixed host and lies above its ACK, by the flow of the data.
-    passed: BTreeMap<(NodeId, FlowKey), Ranges>,
+    passed: Flows<Ranges>,
 }
 
 /// Ranges of sequence numbers in order, neither overlapping nor touching.
 type Ranges = Vec<(Seq, Seq)>;
 
 impl Acks {
+    pub(super) fn new() -> Self {
+        Acks { highest: Flows::new(), passed: Flows::new() }
+    }
+
     pub(super) fn record(&mut self, record: &Record<'_>, role: Role, failures: &mut Failures) {
         if role != Role::BaseStation {
             return;
@@ -30,10 +34,10 @@ impl Acks {
         match record.what {
             What::Arrived { packet, side } => {
                 let Some((flow, ack)) = acknowledgment(packet) else { return };
-                let highest = self.highest.entry((node, flow)).or_insert(ack);
+                let highest = self.highest.get_or_insert(node, &flow, ack);
                 *highest = highest.max(ack);
                 if side == Side::WIRED
-                    && let Some(passed) = self.passed.get_mut(&(node, flow.reversed()))
+                    && let Some(passed) = self.passed.get_mut(node, &flow.reversed())
                 {
                     passed.retain(|range| range.1.after(ack));
                 }
@@ -46,8 +50,8 @@ impl Acks {
                 let is_own = packet.cause == Cause::AgentAck;
                 // What is repeated toward the mobile host may come from before it was observed.
                 let needs_one = side == Side::WIRED || is_own;
-                let honest = self.highest.get(&(node, flow));
-                if honest.map_or(needs_one, |highest| ack.after(*highest)) {
+                let honest = self.highest.get_mut(node, &flow);
+                if honest.as_ref().map_or(needs_one, |highest| ack.after(**highest)) {
                     let what = format!("{flow}: ack {ack} sent, the host's is {honest:?}");
                     failures.add("acks", record.at, node, what);
                 }
@@ -63,26 +67,26 @@ impl Acks {
     fn note_passed(&mut self, node: NodeId, packet: &Packet) {
         let Some((flow, tcp)) = FlowKey::of(packet).zip(packet.as_tcp()) else { return };
         if tcp.flags.contains(Flags::SYN) {
-            self.passed.remove(&(node, flow));
+            self.passed.remove(node, &flow);
         } else if !packet.payload.is_empty() || tcp.flags.contains(Flags::FIN) {
             let end = tcp.seq + tcp.sequence_length(packet.payload.len());
-            add(self.passed.entry((node, flow)).or_default(), (tcp.seq, end));
+            add(self.passed.get_or_insert(node, &flow, Vec::new()), (tcp.seq, end));
         }
     }
 
     fn check_blocks(
-        &self,
+        &mut self,
         record: &Record<'_>,
         (flow, packet): (FlowKey, &Packet),
         failures: &mut Failures,
     ) {
         let Some(tcp) = packet.as_tcp() else { return };
-        let passed = self.passed.get(&(record.node, flow.reversed()));
+        let passed = self.passed.get_mut(record.node, &flow.reversed());
         for block in tcp.options.sack_blocks() {
             let holds = |range: &(Seq, Seq)| {
                 range.0.at_or_before(block.start) && block.end.at_or_before(range.1)
             };
-            if !passed.is_some_and(|ranges| ranges.iter().any(holds)) {
+            if !passed.as_ref().is_some_and(|ranges| ranges.iter().any(holds)) {
                 let what = format!("{flow}: {}..{} never passed", block.start, block.end);
                 failures.add("acks", record.at, record.node, what);
             }

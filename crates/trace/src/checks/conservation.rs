@@ -12,7 +12,9 @@ use std::collections::BTreeSet;
 pub struct Conservation {
     /// In a hop: queued or on the air.
     under_way: IdSet,
-    /// Arrived at a base station, neither sent on nor dropped.
+    /// Arrived at a base station, neither sent on nor dropped: the last one to arrive, which most
+    /// often goes on at once, and the others.
+    arrived: Option<(NodeId, PacketId)>,
     held: BTreeSet<(NodeId, PacketId)>,
     /// Went on at a base station as a changed copy, whose parent it is.
     derived: BTreeSet<(NodeId, PacketId)>,
@@ -29,7 +31,7 @@ impl Conservation {
                 if !self.under_way.insert(packet.id) {
                     fail(packet, "was sent while it is already under way");
                 }
-                let passed_on = self.held.remove(&(node, packet.id));
+                let passed_on = self.let_go((node, packet.id));
                 if let Some(parent) = packet.parent.filter(|_| role == Role::BaseStation) {
                     self.derived.insert((node, parent));
                 }
@@ -42,7 +44,7 @@ impl Conservation {
                     fail(packet, "arrived without being under way");
                 }
                 if role == Role::BaseStation {
-                    self.held.insert((node, packet.id));
+                    self.held.extend(self.arrived.replace((node, packet.id)));
                 }
             }
             What::Lost { packet, .. } | What::QueueFull { packet, .. } => {
@@ -51,7 +53,7 @@ impl Conservation {
                 }
             }
             What::Discarded { packet, .. } => {
-                if !self.held.remove(&(node, packet.id)) && role == Role::BaseStation {
+                if !self.let_go((node, packet.id)) && role == Role::BaseStation {
                     fail(packet, "was dropped by a base station that did not have it");
                 }
             }
@@ -59,7 +61,17 @@ impl Conservation {
         }
     }
 
+    /// A base station has a packet no more; false if it had not.
+    #[inline]
+    fn let_go(&mut self, packet: (NodeId, PacketId)) -> bool {
+        match self.arrived {
+            Some(arrived) if arrived == packet => self.arrived.take().is_some(),
+            _ => self.held.remove(&packet),
+        }
+    }
+
     pub(super) fn finish(&mut self, under_way: usize, now: Instant, failures: &mut Failures) {
+        self.held.extend(self.arrived.take());
         for (node, id) in self.held.difference(&self.derived) {
             let what = format!("packet {id} arrived and was neither sent on nor dropped");
             failures.add("conservation", now, *node, what);

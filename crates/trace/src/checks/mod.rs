@@ -73,7 +73,7 @@ impl Checks {
         Checks {
             roles,
             stream: stream::Stream::default(),
-            acks: acks::Acks::default(),
+            acks: acks::Acks::new(),
             conservation: conservation::Conservation::default(),
             caches: caches::Caches,
             failures: Failures::default(),

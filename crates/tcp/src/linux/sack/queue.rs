@@ -39,12 +39,21 @@ pub(super) struct Segment {
 
 /// A segment that arrived, as an ACK tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Arrived {
-    pub(super) end: Seq,
-    pub(super) sent_at: Instant,
-    pub(super) was_resent: bool,
+pub(in crate::linux) struct Arrived {
+    /// Its place in the queue when the ACK came.
+    pub(in crate::linux) place: usize,
+    pub(in crate::linux) end: Seq,
+    pub(in crate::linux) sent_at: Instant,
+    pub(in crate::linux) was_resent: bool,
     /// What was delivered when it was sent.
-    pub(super) delivered_before: u32,
+    pub(in crate::linux) delivered_before: u32,
+}
+
+impl Arrived {
+    /// It was sent later than another; at the same time, it has the higher number.
+    pub(in crate::linux) fn is_sent_after(&self, sent_at: Instant, end: Seq) -> bool {
+        self.sent_at > sent_at || self.sent_at == sent_at && self.end.after(end)
+    }
 }
 
 /// What an ACK tells of the queue.
@@ -102,7 +111,7 @@ impl Queue {
         if segment.is_sacked {
             return;
         }
-        news.arrived.push(segment.arrived());
+        news.arrived.push(segment.arrived(at));
         let was_lost = core::mem::take(&mut segment.is_lost);
         if segment.is_resent && was_lost {
             segment.is_resent = false;
@@ -130,6 +139,7 @@ impl Queue {
         news: &mut News,
     ) {
         while let Some(segment) = self.segments.front().filter(|one| one.end.at_or_before(una)) {
+            let place = news.acked as usize;
             news.acked += 1;
             self.resent -= u32::from(segment.is_resent);
             self.lost -= u32::from(segment.is_lost);
@@ -137,7 +147,7 @@ impl Queue {
             news.is_ambiguous |= segment.was_resent;
             if !segment.is_sacked {
                 self.delivered = self.delivered.wrapping_add(1);
-                news.arrived.push(segment.arrived());
+                news.arrived.push(segment.arrived(place));
                 if !segment.was_resent {
                     news.note_original(segment, sacked_before, high);
                     let sent_at = segment.sent_at;
@@ -296,8 +306,9 @@ impl Segment {
                 || self.data_end == block.end && self.start.before(block.end))
     }
 
-    fn arrived(&self) -> Arrived {
+    fn arrived(&self, place: usize) -> Arrived {
         Arrived {
+            place,
             end: self.end,
             sent_at: self.sent_at,
             was_resent: self.was_resent,
