@@ -76,8 +76,8 @@ pub fn validation(scenario: &Scenario, rows: &[Row]) -> Vec<Validation> {
         }
         let is_row = |one: &&MeasuredSender| {
             // `linux` is `cubic`.
-            let model = row.tcp.parse().ok().and_then(Sender::simulated);
-            one.tcp.simulated() == model && (one.sack == Switch::On) == row.sack
+            let model = row.tcp.parse().map(Sender::simulated);
+            Ok(one.tcp.simulated()) == model && (one.sack == Switch::On) == row.sack
         };
         let like_lab = like_lab && row.direction == Direction::Down.name();
         let held = measured.iter().filter(|_| like_lab).find(is_row).map(|one| one.held.clone());
