@@ -2,6 +2,7 @@
 
 use crate::mobiles::Mobiles;
 use crate::statistics::{Mean, Quantiles};
+use crate::validation::Validation;
 use core::fmt;
 use node::scenario::{Direction, Outage, Sender, Switch};
 use node::{Case, Plan, Scenario};
@@ -410,4 +411,6 @@ pub struct Document<'a> {
     pub rows: &'a [Row],
     /// One sentence.
     pub advice: &'a str,
+    /// How well the models of the simulated senders are known.
+    pub validation: &'a [Validation],
 }

@@ -67,11 +67,18 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
     let measured = measured?;
     let comparison = with_predictions(&scenario, &cases, measured.rows, measured.complete, args)?;
     let advice = study::advice(&comparison.rows);
-    let document =
-        Document { version: VERSION, scenario: &scenario, rows: &comparison.rows, advice: &advice };
+    let validation = study::validation(&scenario, &comparison.rows);
+    let document = Document {
+        version: VERSION,
+        scenario: &scenario,
+        rows: &comparison.rows,
+        advice: &advice,
+        validation: &validation,
+    };
     rundir::write_summary(&args.output.out, &document)?;
     let mut remarks = table::radio_remarks(&comparison.rows);
     remarks.extend(unmodelled(&scenario, &cases));
+    remarks.extend(validation.iter().map(|sender| format!("Model of {sender}")));
     let report = args.output.out.join(rundir::REPORT);
     let shown = page::Lab {
         timelines: &measured.timelines,

@@ -130,8 +130,14 @@ impl Queue {
             Some(self.highest_sacked.map_or(segment.end, |highest| highest.max(segment.end)));
     }
 
-    /// Everything before `una` arrived (`tcp_clean_rtx_queue`).
-    pub(super) fn acknowledge(&mut self, una: Seq, high: Seq, news: &mut News) {
+    /// Everything before `una` arrived (`tcp_clean_rtx_queue`). `sacked_before`: the highest SACKed
+    /// before this ACK; its own blocks have overtaken nothing that it acknowledges.
+    pub(super) fn acknowledge(
+        &mut self,
+        una: Seq,
+        (high, sacked_before): (Seq, Option<Seq>),
+        news: &mut News,
+    ) {
         while let Some(segment) = self.segments.front().filter(|one| one.end.at_or_before(una)) {
             let place = news.acked as usize;
             news.acked += 1;
@@ -143,7 +149,7 @@ impl Queue {
                 self.delivered = self.delivered.wrapping_add(1);
                 news.arrived.push(segment.arrived(place));
                 if !segment.was_resent {
-                    news.note_original(segment, self.highest_sacked, high);
+                    news.note_original(segment, sacked_before, high);
                     let sent_at = segment.sent_at;
                     news.acked_sent_at.get_or_insert((sent_at, sent_at)).1 = sent_at;
                 }
@@ -350,7 +356,7 @@ mod tests {
         queue.sack(&[block(25, 50), block(10, 20), block(10, 20)], Seq(50), &mut news);
         assert_eq!((news.sacked, marks(&queue)), (3, [5, 3, 0, 0]), "segments 1, 3 and 4");
         assert_eq!(news.overtaken, Some(Seq(10)), "3 and 4 were known before 1");
-        queue.acknowledge(Seq(25), Seq(50), &mut news);
+        queue.acknowledge(Seq(25), (Seq(50), None), &mut news);
         assert_eq!((news.acked, marks(&queue)), (2, [3, 2, 0, 0]));
         assert_eq!(queue.first().map(|first| first.start), Some(Seq(25)));
     }
@@ -367,7 +373,7 @@ mod tests {
         assert_eq!((marks(&queue), queue.in_flight()), ([3, 0, 3, 0], 0));
         queue.on_resent(0, Instant::from_nanos(10));
         let mut news = News::default();
-        queue.acknowledge(Seq(20), Seq(30), &mut news);
+        queue.acknowledge(Seq(20), (Seq(30), None), &mut news);
         assert_eq!((news.is_ambiguous, marks(&queue)), (true, [1, 0, 1, 0]));
     }
 

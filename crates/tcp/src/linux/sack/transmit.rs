@@ -66,8 +66,9 @@ impl Endpoint {
         let (dsack, blocks) = split_blocks(header, una, next);
         let dsacks_probe = dsack.is_some_and(|block| linux.is_of_probe(&block));
         let has_dsack = dsack.is_some_and(|block| linux.take_dsack(&block, before));
+        let sacked_before = linux.queue.highest_sacked();
         linux.queue.sack(&blocks, high, &mut news);
-        linux.queue.acknowledge(una, high, &mut news);
+        linux.queue.acknowledge(una, (high, sacked_before), &mut news);
         linux.note_arrivals(&news, una, now);
         let latest = self.take_round_trips(header, &news, sink, now);
         let ack =
@@ -198,7 +199,7 @@ impl Endpoint {
             }
             self.set_only(Timer::Retransmission, self.rtt.timeout(), now);
         } else {
-            self.set_timeout_of_first(now);
+            self.set_what_is_left(now);
         }
     }
 
@@ -218,7 +219,7 @@ impl Endpoint {
             self.report_window(sink);
         }
         if !self.timers.is_armed(Timer::Retransmission) {
-            self.set_timeout_of_first(now);
+            self.set_what_is_left(now);
         }
         self.transmit(sink, now);
     }
@@ -323,7 +324,10 @@ impl Endpoint {
             return false;
         }
         let margin = if linux.queue.len() == 1 { DELAYED_ACK_MAX } else { WAIT_MIN };
-        self.set_only(Timer::LossProbe, (smoothed * 2 + margin).min(timeout), now);
+        let wait = smoothed * 2 + margin;
+        // A timeout that is over already is left to the probe.
+        let wait = if timeout.is_zero() { wait } else { wait.min(timeout) };
+        self.set_only(Timer::LossProbe, wait, now);
         true
     }
 
@@ -331,11 +335,16 @@ impl Endpoint {
     /// (`tcp_rearm_rto`).
     fn set_timeout_of_first(&mut self, now: Instant) {
         let other = [Timer::LossProbe, Timer::Reordering];
-        let span = match other.into_iter().any(|timer| self.timers.is_armed(timer)) {
-            true => self.timeout_of_first(now),
-            false => self.rtt.timeout(),
-        };
-        self.set_only(Timer::Retransmission, span, now);
+        match other.into_iter().any(|timer| self.timers.is_armed(timer)) {
+            true => self.set_what_is_left(now),
+            false => self.set_only(Timer::Retransmission, self.rtt.timeout(), now),
+        }
+    }
+
+    /// Another timer was running, or has just fired: it has used up part of the timeout.
+    fn set_what_is_left(&mut self, now: Instant) {
+        let left = self.timeout_of_first(now);
+        self.set_only(Timer::Retransmission, left, now);
     }
 
     /// How long until the oldest segment has been under way for a timeout
