@@ -1,7 +1,7 @@
 # The binary does the work; this file only names it. `make help` lists the targets.
 LASTHOP = $(or $(CARGO_TARGET_DIR),target)/release/lasthop
 
-.PHONY: help demo test bench measure papers lab build clean
+.PHONY: help demo test bench measure validate papers lab build clean
 help:        ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -20,6 +20,9 @@ bench: build ## the gates of the speed table, in one run
 
 measure: build ## what docs/measurements.md shows, on this machine (about 45 minutes)
 	bash bench/measure.sh $(LASTHOP)
+
+validate: build ## the simulator's senders against the kernel's; renews docs/validation.md (up to an hour)
+	bash bench/validate.sh $(LASTHOP)
 
 papers: build ## the papers' experiments; renews docs/papers
 	bash bench/papers.sh $(LASTHOP)

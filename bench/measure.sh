@@ -30,7 +30,7 @@ table() { # name of its records, arguments of `lasthop lab`
 link=(--rate 2Mbit/s --delay 5ms --wired-rate 100Mbit/s --wired-delay 10ms)
 section "Bit errors, both worlds" \
   "2 Mbit/s, round trip 30 ms, a queue of 50 packets; 1 MB, medians of 5 paired seeds. \`sim\` is the
-simulator's prediction with the same seeds; there is none for senders and schemes it has no model of."
+simulator's prediction with the same seeds; there is none for schemes it has no model of."
 table errors "${link[@]}" --queue 50p --ber none,1/1Mbit,1/256Kbit,1/64Kbit --outage none --tcp reno,cubic,bbr \
   --schemes "$schemes" --size 1MB --seeds 5
 

@@ -14,14 +14,20 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) fn compare(args: &CompareArgs, quiet: bool) -> Result<(), Error> {
     let (scenario, comparison) = measure(&args.link, &args.output, false, quiet)?;
     let advice = study::advice(&comparison.rows);
-    let document =
-        Document { version: VERSION, scenario: &scenario, rows: &comparison.rows, advice: &advice };
+    let validation = study::validation(&scenario, &comparison.rows);
+    let document = Document {
+        version: VERSION,
+        scenario: &scenario,
+        rows: &comparison.rows,
+        advice: &advice,
+        validation: &validation,
+    };
     let report = args.output.out.join(rundir::REPORT);
     rundir::write_summary(&args.output.out, &document)?;
     page::write(&report, &scenario, &comparison.rows, &advice)?;
     print(&args.output, &document)?;
     if !args.output.json {
-        println!("\n{advice}\n\nReport: {}", report.display());
+        println!("\n{advice}\n\n{}\nReport: {}", table::validated(&validation), report.display());
     }
     verdict(&comparison)
 }
@@ -30,12 +36,18 @@ pub(crate) fn compare(args: &CompareArgs, quiet: bool) -> Result<(), Error> {
 pub(crate) fn run(args: &RunArgs, quiet: bool) -> Result<(), Error> {
     let (scenario, comparison) = measure(&args.link, &args.output, args.trace, quiet)?;
     let advice = study::advice(&comparison.rows);
-    let document =
-        Document { version: VERSION, scenario: &scenario, rows: &comparison.rows, advice: &advice };
+    let validation = study::validation(&scenario, &comparison.rows);
+    let document = Document {
+        version: VERSION,
+        scenario: &scenario,
+        rows: &comparison.rows,
+        advice: &advice,
+        validation: &validation,
+    };
     rundir::write_summary(&args.output.out, &document)?;
     print(&args.output, &document)?;
     if !args.output.json {
-        println!("\nRuns: {}", args.output.out.display());
+        println!("\n{}\nRuns: {}", table::validated(&validation), args.output.out.display());
     }
     verdict(&comparison)
 }

@@ -35,11 +35,7 @@ pub(crate) fn schemes(json: bool) -> Result<(), Error> {
     }
     println!("\nSenders (--tcp)");
     for sender in Sender::ALL {
-        let worlds = match (sender.simulated(), sender.in_kernel()) {
-            (Some(_), Some(_)) => "sim, live",
-            (Some(_), None) => "sim",
-            (None, _) => "live",
-        };
+        let worlds = if sender.in_kernel().is_some() { "sim, live" } else { "sim" };
         println!("{:<14} {worlds:<10} {}", sender.name(), sender.what());
     }
     Ok(())

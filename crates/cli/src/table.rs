@@ -8,7 +8,7 @@ use node::scenario::Loss;
 use report::table::{Cell, Column, Emphasis, Kind, Row as TableRow, Styling, Table};
 use std::io::IsTerminal;
 use study::statistics::{Mean, Quantiles};
-use study::{Lateness, QueueDelay, Row, Sample, World};
+use study::{Lateness, QueueDelay, Row, Sample, Validation, World};
 
 /// Prints rows to stdout, the table's sentence above them.
 pub(crate) fn print(rows: &[Row]) {
@@ -375,6 +375,11 @@ fn triple(quantiles: Option<Quantiles>) -> Cell {
     quantiles.map_or_else(Cell::none, |q| {
         Cell::number(q.p95, format!("{:.3}/{:.3}/{:.3}", q.p50, q.p95, q.max))
     })
+}
+
+/// A line for each sender: how well its model is known.
+pub(crate) fn validated(senders: &[Validation]) -> String {
+    senders.iter().map(|sender| format!("Model of {sender}\n")).collect()
 }
 
 /// Sentences about how honest the lab's radio was in these rows; none for the simulator's.

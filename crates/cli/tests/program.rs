@@ -114,6 +114,10 @@ fn json_has_the_fields_of_the_contract_and_its_scenario_can_be_fed_back() {
         assert_eq!(row["world"], "sim");
     }
     assert!(document["advice"].is_string() && document["version"].is_string());
+    let validation = document["validation"].as_array().expect("a list of senders");
+    let senders: Vec<_> = validation.iter().map(|sender| &sender["tcp"]).collect();
+    assert_eq!(senders, ["reno", "sack"]);
+    assert!(validation[1]["held"].is_null(), "no kernel has RFC 6675's sender");
 
     let scenario = folder.file("again.json", &document["scenario"].to_string());
     let again = lasthop(&["compare", &scenario, "--json", "--out", &folder.path("b")]);
@@ -173,7 +177,7 @@ fn bad_options_and_files_exit_with_2() {
     let cases: [&[&str]; 14] = [
         &["compare", "--rate", "2Mbps", "--out", &out],
         &["compare", "--nonsense"],
-        &["compare", "--tcp", "bbr", "--out", &out],
+        &["compare", "--tcp", "bbr", "--sack", "off", "--out", &out],
         &["compare", "--tcp", "cubic", "--hosts", "1995", "--out", &out],
         &["lab", "--tcp", "sack1", "--out", &out],
         &["compare", "--schemes", "plain-tuned", "--out", &out],

@@ -343,7 +343,7 @@ fn bad_studies_are_refused_with_line_value_and_expectation_and_nothing_is_starte
         ("[axes]\nrtt = [\"1ms\"]", &[":2:", "rtt = 1ms", "at least"]),
         ("wired-delay = \"1ms\"\n[axes]\nrtt = [\"50ms\"]", &[":1:", "wired-delay", "not both"]),
         ("[axes]\nsize = [\"1MB\", \"1000kB\"]", &["size=1000kB", "same as", "size=1MB"]),
-        ("[axes]\ntcp = [\"reno\", \"bbr\"]", &[":2:", "bbr", "no model"]),
+        ("tcp = \"bbr\"\n[axes]\nsack = [\"on\", \"off\"]", &[":3:", "bbr", "no model"]),
         (
             "seeds = 1000000\n[axes]\nrate = [\"1Mbit/s\", \"2Mbit/s\"]\ntcp = [\"reno\", \"sack\"]\
           \nrtt = [\"40ms\", \"50ms\", \"60ms\"]",

@@ -1,5 +1,5 @@
-//! Two drop-tail queues, the high one served first (SNOOP-ACK-10): one line in which packets of high
-//! priority stand before all others.
+//! Two drop-tail queues, the high one served first (SNOOP-ACK-10): one line in which packets of
+//! high priority stand before all others.
 //!
 //! A limit counts the packets that wait, not the one that is being sent, as Linux's `pfifo` and
 //! `bfifo` do (net/sched/sch_fifo.c). ns-2's `DropTail` with limit n is `Packets(n - 1)` here. The

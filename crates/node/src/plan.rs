@@ -73,12 +73,9 @@ pub struct EndHosts {
 /// A case that the simulator cannot run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSimulated {
-    /// There is no model of the sender.
-    #[error(
-        "tcp = {0}: no model of this sender yet; simulated are tahoe, reno, newreno, sack1, sack, \
-         vegas, cubic and linux"
-    )]
-    Sender(&'static str),
+    /// There is no model of the sender without SACK.
+    #[error("sack = off: no model of {0} without SACK; use sack = on")]
+    Sack(&'static str),
     /// There was no such sender then.
     #[error("tcp = {0}: hosts of 1995 had no such sender; use hosts = modern")]
     Hosts(&'static str),
@@ -91,7 +88,8 @@ impl NotSimulated {
     /// The key of a scenario that says otherwise.
     pub fn key(&self) -> &'static str {
         match self {
-            NotSimulated::Sender(_) | NotSimulated::Hosts(_) => "tcp",
+            NotSimulated::Sack(_) => "sack",
+            NotSimulated::Hosts(_) => "tcp",
             NotSimulated::Scheme(_) => "schemes",
         }
     }
@@ -112,14 +110,14 @@ impl Plan {
     /// The plan of one case.
     ///
     /// # Errors
-    /// If the simulator has no model of the sender or the scheme.
+    /// If the simulator has no model of the sender, as it is here, or of the scheme.
     pub fn new(scenario: &Scenario, case: &Case) -> Result<Plan, NotSimulated> {
-        if case.sender.simulated().is_none() {
-            return Err(NotSimulated::Sender(case.sender.name()));
-        }
-        let is_new = matches!(case.sender, Sender::Cubic | Sender::Linux);
+        let is_new = matches!(case.sender, Sender::Cubic | Sender::Linux | Sender::Bbr);
         if is_new && scenario.hosts == Hosts::Bsd1995 {
             return Err(NotSimulated::Hosts(case.sender.name()));
+        }
+        if case.sender == Sender::Bbr && case.sack == Switch::Off {
+            return Err(NotSimulated::Sack(case.sender.name()));
         }
         if crate::base_station::compose(&case.scheme).is_none() {
             return Err(NotSimulated::Scheme(case.scheme.clone()));
@@ -128,7 +126,7 @@ impl Plan {
     }
 
     /// The plan of one case for a lab, whose kernels have senders and schemes of their own: a
-    /// sender without a model is replaced by Reno, a scheme without an engine by plain.
+    /// scheme without an engine is replaced by plain.
     pub fn for_lab(scenario: &Scenario, case: &Case) -> Plan {
         Plan::of_path(scenario, case)
     }
@@ -322,7 +320,7 @@ fn transfers(scenario: &Scenario, direction: Direction) -> Vec<Transfer> {
 }
 
 fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
-    let congestion = case.sender.simulated().unwrap_or(tcp::Congestion::Reno);
+    let congestion = case.sender.simulated();
     let sack = case.sack == Switch::On;
     let congestion = match (case.sender, sack, scenario.hosts) {
         // Reno's windows with SACK's recovery is what RFC 6675 describes.

@@ -4,7 +4,7 @@ use crate::row::{Row, Sample, World};
 use crate::statistics::Mean;
 
 /// A gain in goodput below this is not worth a box in the path.
-const WORTH_IT: f64 = 1.03;
+pub const WORTH_IT: f64 = 1.03;
 /// A stall this many times shorter is.
 const STALL_WORTH_IT: f64 = 1.5;
 /// A delay grown by this much is noticed, and said.

@@ -2,6 +2,7 @@
 
 use crate::mobiles::Mobiles;
 use crate::statistics::{Mean, Quantiles};
+use crate::validation::Validation;
 use core::fmt;
 use node::scenario::{Direction, Outage, Sender, Switch};
 use node::{Case, Plan, Scenario};
@@ -262,8 +263,8 @@ pub(crate) fn goodput_bps(transfers: &[Transfer], complete: bool, run_s: f64) ->
 }
 
 impl Row {
-    /// Summarises the runs of a case. `plan` gives the ceiling; a lab row whose sender has no model
-    /// has the plan of one that has.
+    /// Summarises the runs of a case. `plan` gives the ceiling; a lab row whose scheme has no
+    /// engine has the plan of one that has.
     pub fn new(case: &Case, plan: &Plan, world: World, samples: Vec<Sample>) -> Row {
         let over = |value: fn(&Sample) -> f64| -> Vec<f64> { samples.iter().map(value).collect() };
         let per_run = |count: fn(&Measures) -> u64| {
@@ -410,4 +411,6 @@ pub struct Document<'a> {
     pub rows: &'a [Row],
     /// One sentence.
     pub advice: &'a str,
+    /// How well the models of the simulated senders are known.
+    pub validation: &'a [Validation],
 }

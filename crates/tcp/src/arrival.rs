@@ -194,6 +194,7 @@ impl Endpoint {
         let handshake = self.sender.timed.map(|(_, sent_at)| now.since(sent_at));
         self.start_vegas(handshake, now);
         self.measure_round_trip(header, sink, now);
+        self.start_pacing(now);
         self.receiver.on_established(now);
         self.enter(State::Established, sink);
         if self.sender.fin == Fin::Pending {

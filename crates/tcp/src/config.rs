@@ -27,11 +27,13 @@ pub enum Congestion {
     /// The sender that Linux has today: CUBIC, with SACK and RACK-TLP if the peer agrees
     /// ([`Config::linux`]).
     Cubic,
+    /// The same with BBR, version 1, in place of CUBIC; only with SACK.
+    Bbr,
 }
 
 impl Congestion {
     /// Every sender, in the order of history.
-    pub const ALL: [Congestion; 8] = [
+    pub const ALL: [Congestion; 9] = [
         Congestion::Tahoe,
         Congestion::Reno,
         Congestion::NewReno,
@@ -40,6 +42,7 @@ impl Congestion {
         Congestion::Sack,
         Congestion::LinuxReno,
         Congestion::Cubic,
+        Congestion::Bbr,
     ];
 
     /// Its name on the command line.
@@ -53,6 +56,7 @@ impl Congestion {
             Congestion::Sack => "sack",
             Congestion::LinuxReno => "linux-reno",
             Congestion::Cubic => "cubic",
+            Congestion::Bbr => "bbr",
         }
     }
 }
@@ -425,7 +429,12 @@ impl Config {
             },
             receive_window: ReceiveWindow::Tuned,
             sack: !matches!(congestion, Congestion::LinuxReno),
-            dsack: matches!(congestion, Congestion::Cubic),
+            dsack: matches!(congestion, Congestion::Cubic | Congestion::Bbr),
+            idle_restart: match congestion {
+                // It paces what it sends after a pause (`tcp_slow_start_after_idle_check`).
+                Congestion::Bbr => IdleRestart::Keep,
+                _ => modern.idle_restart,
+            },
             ..modern
         }
     }

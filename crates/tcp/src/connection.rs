@@ -122,6 +122,7 @@ impl Endpoint {
         if self.sender.fin != Fin::Open || matches!(payload, Payload::Tunnel(_)) {
             return 0;
         }
+        self.note_idle_application();
         let room = u32::try_from(self.send_space()).unwrap_or(u32::MAX);
         let accepted = payload.len().min(room);
         if accepted == payload.len() {
@@ -288,6 +289,7 @@ impl Endpoint {
             Timer::TimeWait => self.finish(sink),
             Timer::LossProbe => self.on_loss_probe(sink, now),
             Timer::Reordering => self.on_reordering_timeout(sink, now),
+            Timer::Pacing => self.on_pacing_timer(sink, now),
         }
     }
 }

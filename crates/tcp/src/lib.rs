@@ -11,7 +11,7 @@
 //! Map: [`config`] (parameters and presets), `connection` (what is called from outside), `arrival`
 //! (segments in), `sender`, `recovery` and `timeouts` (what is sent, and when again), `receiver`
 //! and `reassembly` (what came), `output` (packets), `rtt`, `scoreboard`, `buffer`, `timers`,
-//! [`state`], `congestion` (one file per sender), `finer` (when Vegas sends again), `linux` (the
+//! [`state`], `congestion` (one per sender), `finer` (when Vegas sends again), `linux` (the
 //! sender that Linux calls `reno`, and today's with SACK, state machines of their own), `tuning`
 //! (its receiver), `frozen`, `handoff` (what a mobile host is told), [`oracle`] (replay of ns-2's
 //! traces).

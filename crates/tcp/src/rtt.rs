@@ -17,8 +17,10 @@ pub(crate) struct RoundTrip {
     /// Before backing off.
     timeout: Duration,
     /// Doublings since the last sample.
-    backoff: u32,
+    backoff: u8,
     sampled: bool,
+    /// The round trip ends when this is acknowledged.
+    round_until: Seq,
     /// Of it the rule, [`Config::rto`].
     config: Rc<Config>,
     /// How long before time zero the last tick was ([`TimerModel::Ticks`]).
@@ -30,12 +32,10 @@ pub(crate) struct RoundTrip {
     /// Its peak, and the peak of this round trip, ns ([`Spread::Peak`]).
     peak: u64,
     round_peak: u64,
-    /// The round trip ends when this is acknowledged.
-    round_until: Seq,
 }
 
 /// Doublings beyond this change nothing, whatever the bounds.
-const BACKOFF_MAX: u32 = 16;
+const BACKOFF_MAX: u8 = 16;
 
 impl RoundTrip {
     pub(crate) fn new(config: Rc<Config>) -> Self {

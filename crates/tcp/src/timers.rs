@@ -17,16 +17,19 @@ pub(crate) enum Timer {
     LossProbe = 4,
     /// What others have overtaken is taken for lost (RFC 8985, 6.2, step 5).
     Reordering = 5,
+    /// A burst that had to wait for its time may leave (`linux::pacing`).
+    Pacing = 6,
 }
 
 impl Timer {
-    const ALL: [Timer; 6] = [
+    const ALL: [Timer; 7] = [
         Timer::Retransmission,
         Timer::Persist,
         Timer::DelayedAck,
         Timer::TimeWait,
         Timer::LossProbe,
         Timer::Reordering,
+        Timer::Pacing,
     ];
 
     /// The name in deadlines.
@@ -39,6 +42,7 @@ impl Timer {
             Timer::TimeWait => "tcp time-wait",
             Timer::LossProbe => "tcp loss probe",
             Timer::Reordering => "tcp reordering window",
+            Timer::Pacing => "tcp pacing",
         }
     }
 }

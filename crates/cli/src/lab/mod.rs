@@ -11,7 +11,8 @@ use crate::progress::bar;
 use crate::{options, page, rundir, table};
 use live::lab::{self, Lab, Program, RunSetup, Stopped};
 use live::{doctor, radio};
-use node::scenario::{Amount, Departures, Direction, Hosts, PLAIN_TUNED, Switch, Traffic};
+use node::plan::NotSimulated;
+use node::scenario::{Amount, Departures, Direction, Hosts, Switch, Traffic};
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
 use std::ffi::OsString;
@@ -66,11 +67,18 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
     let measured = measured?;
     let comparison = with_predictions(&scenario, &cases, measured.rows, measured.complete, args)?;
     let advice = study::advice(&comparison.rows);
-    let document =
-        Document { version: VERSION, scenario: &scenario, rows: &comparison.rows, advice: &advice };
+    let validation = study::validation(&scenario, &comparison.rows);
+    let document = Document {
+        version: VERSION,
+        scenario: &scenario,
+        rows: &comparison.rows,
+        advice: &advice,
+        validation: &validation,
+    };
     rundir::write_summary(&args.output.out, &document)?;
     let mut remarks = table::radio_remarks(&comparison.rows);
-    remarks.extend(unmodelled(&scenario));
+    remarks.extend(unmodelled(&scenario, &cases));
+    remarks.extend(validation.iter().map(|sender| format!("Model of {sender}")));
     let report = args.output.out.join(rundir::REPORT);
     let shown = page::Lab {
         timelines: &measured.timelines,
@@ -112,14 +120,18 @@ fn with_predictions(
     Ok(Comparison { rows, complete })
 }
 
-/// A line for senders and schemes without a model.
-fn unmodelled(scenario: &Scenario) -> Option<String> {
-    let mut without: Vec<&str> = Vec::new();
-    for sender in scenario.tcp.0.iter().filter(|sender| sender.simulated().is_none()) {
-        without.push(sender.name());
-    }
-    if scenario.schemes.0.iter().any(|scheme| scheme == PLAIN_TUNED) {
-        without.push(PLAIN_TUNED);
+/// A line for cases without a model.
+fn unmodelled(scenario: &Scenario, cases: &[Case]) -> Option<String> {
+    let mut without: Vec<String> = Vec::new();
+    for reason in cases.iter().filter_map(|case| Plan::new(scenario, case).err()) {
+        let name = match reason {
+            NotSimulated::Sack(sender) => format!("{sender} without SACK"),
+            NotSimulated::Hosts(name) => name.to_owned(),
+            NotSimulated::Scheme(name) => name,
+        };
+        if !without.contains(&name) {
+            without.push(name);
+        }
     }
     let names = without.join(", ");
     let why = "the simulator has no model of it yet";

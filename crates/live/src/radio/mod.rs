@@ -26,7 +26,7 @@ use link::outage::State;
 use log::Log;
 use sansio::{Duration, Instant, Notice, Side};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
 
 /// Who is told that the link went away or came back. Called on the radio's thread.
@@ -206,10 +206,12 @@ impl Emulator {
             let rung = self.poll.wait(until)?.contains(&BELL);
             if rung {
                 while rustix::io::read(&self.rings, &mut [0_u8; 16]).is_ok_and(|count| count > 0) {}
-                for order in orders.try_iter() {
-                    match order {
-                        Order::Begin(clock) => self.begin(clock),
-                        Order::Finish => return Ok(()),
+                loop {
+                    match orders.try_recv() {
+                        Ok(Order::Begin(clock)) => self.begin(clock),
+                        Err(TryRecvError::Empty) => break,
+                        // Who gave orders may be gone: a closed bell would ring for ever.
+                        Ok(Order::Finish) | Err(TryRecvError::Disconnected) => return Ok(()),
                     }
                 }
             }

@@ -83,7 +83,7 @@ named! {
         Cubic = "cubic",
         /// The sender Linux has today.
         Linux = "linux",
-        /// BBR.
+        /// BBR, version 1, as Linux has it.
         Bbr = "bbr",
     }
 }
@@ -161,21 +161,21 @@ impl Sender {
             Sender::Vegas => "a window by measured rates (Brakmo and Peterson 1995)",
             Sender::Cubic => "today's Linux: CUBIC (RFC 9438), RACK-TLP, PRR",
             Sender::Linux => "the same as cubic",
-            Sender::Bbr => "BBR version 1, the kernel's own",
+            Sender::Bbr => "today's Linux with BBR, version 1, which paces (Cardwell et al. 2017)",
         }
     }
 
-    /// The simulator's sender of this name; `None` while there is no model of it.
-    pub fn simulated(self) -> Option<tcp::Congestion> {
+    /// The simulator's sender of this name.
+    pub fn simulated(self) -> tcp::Congestion {
         match self {
-            Sender::Tahoe => Some(tcp::Congestion::Tahoe),
-            Sender::Reno => Some(tcp::Congestion::Reno),
-            Sender::NewReno => Some(tcp::Congestion::NewReno),
-            Sender::Sack1 => Some(tcp::Congestion::Sack1),
-            Sender::Vegas => Some(tcp::Congestion::Vegas),
-            Sender::Sack => Some(tcp::Congestion::Sack),
-            Sender::Cubic | Sender::Linux => Some(tcp::Congestion::Cubic),
-            Sender::Bbr => None,
+            Sender::Tahoe => tcp::Congestion::Tahoe,
+            Sender::Reno => tcp::Congestion::Reno,
+            Sender::NewReno => tcp::Congestion::NewReno,
+            Sender::Sack1 => tcp::Congestion::Sack1,
+            Sender::Vegas => tcp::Congestion::Vegas,
+            Sender::Sack => tcp::Congestion::Sack,
+            Sender::Cubic | Sender::Linux => tcp::Congestion::Cubic,
+            Sender::Bbr => tcp::Congestion::Bbr,
         }
     }
 

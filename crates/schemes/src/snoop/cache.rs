@@ -59,9 +59,9 @@ impl Entry {
         self.end.since(self.start)
     }
 
-    /// Takes the sender's own repeat as what is sent again, if that holds all of it and little else:
-    /// an echo of the older TSval would tell the sender that its repeat was a mistake, and it would
-    /// take back what it did about the loss (Eifel; RFC 3522).
+    /// Takes the sender's own repeat as what is sent again, if that holds all of it and little
+    /// else: an echo of the older TSval would tell the sender that its repeat was a mistake, and it
+    /// would take back what it did about the loss (Eifel; RFC 3522).
     pub(super) fn renew(&mut self, packet: &PacketRef, range: (Seq, Seq)) {
         let segment = packet.segment_bytes.map_or(u32::MAX, |bytes| bytes.get().into());
         let is_whole = range.0.at_or_before(self.start) && range.1.at_or_after(self.end);

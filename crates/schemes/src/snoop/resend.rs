@@ -23,8 +23,8 @@ pub(super) enum Occasion {
     Restart,
 }
 
-/// Local retransmissions of a flow that may wait in their queue: an outage leaves hundreds of holes,
-/// and the queue would drop what it cannot hold.
+/// Local retransmissions of a flow that may wait in their queue: an outage leaves hundreds of
+/// holes, and the queue would drop what it cannot hold.
 pub(super) const QUEUED_MAX: u32 = 32;
 
 /// True if the newest copy is a local retransmission that waits in its queue.

@@ -4,6 +4,7 @@
 //! loss is repaired follows from the sender too ([`Repair`]), but repairing is the endpoint's work,
 //! so that these files hold only what makes Tahoe Tahoe and Reno Reno.
 
+pub(crate) mod bbr;
 mod cubic;
 mod newreno;
 mod reno;
@@ -153,10 +154,10 @@ impl AnyController {
             (Congestion::Sack, SackUse::Agreed) => AnyController::Sack(Sack::new(windows)),
             (Congestion::Vegas, _) => AnyController::Vegas(Box::new(Vegas::new(config, windows))),
             (Congestion::NewReno, _) => AnyController::NewReno(NewReno::new(config, windows)),
-            (Congestion::Cubic, SackUse::Agreed) => {
+            (Congestion::Cubic | Congestion::Bbr, SackUse::Agreed) => {
                 AnyController::LinuxSack(Box::new(LinuxSack::new(config, mss)))
             }
-            (Congestion::LinuxReno | Congestion::Cubic, _) => {
+            (Congestion::LinuxReno | Congestion::Cubic | Congestion::Bbr, _) => {
                 AnyController::Linux(Box::new(Linux::new(config, mss)))
             }
             (Congestion::Reno | Congestion::Sack1 | Congestion::Sack, _) => {

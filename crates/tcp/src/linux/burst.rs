@@ -6,6 +6,7 @@
 //! other runt is under way (`tcp_snd_wnd_test`, `tcp_mss_split_point`; Minshall's variant of
 //! Nagle's algorithm, `tcp_minshall_check`).
 
+use super::pacing::Pacing;
 use crate::connection::Endpoint;
 use crate::sender::Fin;
 use sansio::{Duration, Instant, Sink};
@@ -25,6 +26,8 @@ pub(super) struct Flight {
     pub(super) has_runt: bool,
     /// The shortest round trip, if one is known.
     pub(super) shortest: Option<Duration>,
+    /// The pace, if there is one beside what cwnd makes of it.
+    pub(super) pacing: Option<Pacing>,
 }
 
 /// What may go out next.
@@ -109,18 +112,27 @@ impl Endpoint {
     /// Segments of a burst.
     fn burst_segments(&self, flight: &Flight) -> u32 {
         let mss = u64::from(self.sender.mss.max(1));
+        let (rate, segments_min) = match flight.pacing {
+            Some(pacing) => (pacing.rate(), pacing.burst_segments_min()),
+            None => (self.pace_of_window(flight, mss), SEGMENTS_MIN),
+        };
+        let by_rate = rate / BURSTS_PER_SECOND;
+        let halvings = |trip: Duration| trip.as_nanos() / HALVED_EACH.as_nanos();
+        let by_trip = flight.shortest.map(halvings).filter(|halvings| *halvings < 32);
+        let by_trip = by_trip.map_or(0, |halvings| BYTES_MAX >> halvings);
+        let bytes = by_rate.saturating_add(by_trip).min(BYTES_MAX);
+        ((bytes / mss) as u32).max(segments_min)
+    }
+
+    /// What cwnd makes of the pace, bytes per second (`tcp_update_pacing_rate`).
+    fn pace_of_window(&self, flight: &Flight, mss: u64) -> u64 {
         let cwnd = u64::from(self.controller.cwnd());
         let in_slow_start = cwnd < u64::from(self.controller.ssthresh()) / 2;
         let window = cwnd.max(u64::from(flight.segments) * mss);
         let faster = if in_slow_start { window * 2 } else { window * 6 / 5 };
         let smoothed = self.rtt.smoothed().as_nanos().max(1);
         let rate = u128::from(faster) * 1_000_000_000 / u128::from(smoothed);
-        let by_rate = u64::try_from(rate).unwrap_or(u64::MAX) / BURSTS_PER_SECOND;
-        let halvings = |trip: Duration| trip.as_nanos() / HALVED_EACH.as_nanos();
-        let by_trip = flight.shortest.map(halvings).filter(|halvings| *halvings < 32);
-        let by_trip = by_trip.map_or(0, |halvings| BYTES_MAX >> halvings);
-        let bytes = by_rate.saturating_add(by_trip).min(BYTES_MAX);
-        ((bytes / mss) as u32).max(SEGMENTS_MIN)
+        u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
     /// True if an ACK is about to let out more than these bytes.
@@ -134,6 +146,7 @@ impl Endpoint {
         let Some(oldest) = flight.oldest_sent_at else { return false };
         let smoothed = self.rtt.smoothed();
         let patience = WAIT_MAX.min(smoothed / 2);
-        now.since(sender.last_data_at) <= WAIT_MAX && oldest + smoothed <= now + patience
+        let last_at = flight.pacing.map_or(sender.last_data_at, |pacing| pacing.next_at());
+        now.since(last_at) <= WAIT_MAX && oldest + smoothed <= now + patience
     }
 }

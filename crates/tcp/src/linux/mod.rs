@@ -16,13 +16,15 @@
 //! * cwnd opens only while it is what limits (RFC 7661);
 //! * what may be sent goes out in bursts ([`burst`]).
 //!
-//! What is decided is here, on plain values; what is sent is in `transmit`. Not modelled: pacing,
-//! ECN, the halving of cwnd during idleness.
+//! What is decided is here, on plain values; what is sent is in `transmit`. Not modelled: BBR's
+//! pacing, ECN, the halving of cwnd during idleness.
 
 mod burst;
 mod clock;
+pub(crate) mod pacing;
 pub(crate) mod prr;
 mod queue;
+pub(crate) mod rate;
 pub(crate) mod sack;
 mod transmit;
 pub(crate) mod undo;

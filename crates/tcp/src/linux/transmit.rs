@@ -152,6 +152,7 @@ impl Linux {
             is_repairing: self.state >= State::Recovery,
             has_runt: self.runt.is_some_and(|end| end.after(una)),
             shortest: None,
+            pacing: None,
         }
     }
 

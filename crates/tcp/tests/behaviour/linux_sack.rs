@@ -48,6 +48,18 @@ fn rfc_8985_6_2_one_segment_sacked_shows_a_loss_after_the_reordering_window() {
 }
 
 #[test]
+fn rfc_8985_6_2_what_an_ack_takes_was_not_overtaken_by_what_it_sacks() {
+    let mut drill = sending(linux(), 20_000);
+    // A delayed ACK of the first segment goes out when the third arrives.
+    drill.sack(1001, &[(2001, 3001)]);
+    drill.sent();
+    drill.sack(1001, &[(2001, 5001)]);
+    let again = drill.sent();
+    let again = again.iter().filter(|packet| packet.cause != sansio::Cause::Original);
+    assert_eq!(again.count(), 1, "three segments SACKed, and nothing reordered: lost at once");
+}
+
+#[test]
 fn rfc_8985_6_2_a_segment_that_comes_within_the_reordering_window_is_not_lost() {
     let mut drill = sending(linux(), 20_000);
     drill.sack(1, &[(1001, 2001)]);
@@ -82,6 +94,20 @@ fn rfc_8985_7_2_a_flight_without_an_answer_is_probed_with_new_data_once() {
     drill.fires(RTO, 216);
     drill.sends(&[". 1:1001 ack 1"]);
     assert_eq!((drill.end.cwnd(), drill.end.ssthresh()), (1000, 7000));
+}
+
+#[test]
+fn rfc_8985_7_2_while_a_probe_is_out_another_leaves_what_is_left_of_the_timeout() {
+    let mut drill = sending(linux(), 20_000);
+    drill.fires(PROBE, 16);
+    drill.sends(&[". 10001:11001 ack 1"]);
+    drill.after_ms(100);
+    // The oldest left was sent 126 ms ago; the timeout is 224.5 ms now, two round trips are 49 ms.
+    drill.ack(2001);
+    drill.sent();
+    drill.fires(PROBE, 56);
+    drill.fires(RTO, 48);
+    drill.sends(&[". 2001:3001 ack 1"]);
 }
 
 #[test]

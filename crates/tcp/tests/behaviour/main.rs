@@ -1,5 +1,6 @@
 //! The endpoint's behaviour, seen from outside.
 
+mod bbr;
 mod drill;
 mod handshake;
 mod linux;

@@ -60,7 +60,8 @@ pub(crate) fn config() -> impl Strategy<Value = Config> {
             };
             Config {
                 timestamps,
-                sack,
+                // Without it there is no BBR.
+                sack: sack || congestion == Congestion::Bbr,
                 limited_transmit,
                 window_scale,
                 mss,

@@ -516,7 +516,8 @@ fn ci_frx_2_a_handoff_makes_every_sender_resend_and_slow_start() {
         drill.sends(&[". 1:1001 ack 1"]);
         assert_eq!((drill.end.cwnd(), drill.end.ssthresh()), (1000, 4000));
         // Linux's timer fires at a tick of the kernel's.
-        let is_linux = matches!(congestion, Congestion::LinuxReno | Congestion::Cubic);
+        let is_linux =
+            matches!(congestion, Congestion::LinuxReno | Congestion::Cubic | Congestion::Bbr);
         drill.fires(RTO, if is_linux { 1006 } else { 1000 });
     }
 }

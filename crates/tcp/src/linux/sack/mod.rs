@@ -6,19 +6,24 @@
 //! a segment. One timer runs at a time, of three kinds: the retransmission timeout, the loss probe
 //! that comes before it, and the end of the reordering window.
 //!
-//! What is decided is here, on plain values; what is sent is in `transmit`. Not modelled: pacing,
-//! ECN, answers to ACKs older than the last.
+//! What is decided is here, on plain values; what becomes of cwnd is in `windows`, what is sent in
+//! `transmit`, and when, with BBR, in `paced`. Not modelled: ECN, answers to ACKs older than the
+//! last.
 
+mod paced;
 mod queue;
 mod rack;
 mod transmit;
+mod windows;
 
-use super::undo::{Before, Undo};
+use super::undo::Undo;
 use super::usage::{Sent, Usage};
 use super::{Resend, State, THRESHOLD_MAX};
 use crate::config::Config;
 use crate::congestion::{Controller, DUPACK_THRESHOLD, Loss, Repair, Windows};
-use crate::linux::prr::{Prr, Step};
+use crate::linux::prr::Prr;
+use paced::Paced;
+pub(in crate::linux) use queue::Arrived;
 use queue::{News, Queue, Verdict};
 use rack::{Circumstances, Rack};
 use sansio::{Duration, Instant};
@@ -52,6 +57,8 @@ pub(crate) struct LinuxSack {
     shortest: Option<Duration>,
     /// Where the last segment ended that was not full.
     runt: Option<Seq>,
+    /// BBR, if it takes CUBIC's place.
+    paced: Option<Box<Paced>>,
 }
 
 /// A tail loss probe under way (RFC 8985, 7.3).
@@ -86,6 +93,10 @@ struct Ack {
     /// The circumstances, should it show a loss.
     loss: Loss,
     smoothed: Duration,
+    /// The round trip of the latest segment that arrived.
+    latest: Option<Duration>,
+    /// Segments in flight before it.
+    in_flight_before: u32,
     now: Instant,
 }
 
@@ -120,6 +131,7 @@ impl LinuxSack {
             usage: Usage::new(),
             shortest: None,
             runt: None,
+            paced: None,
         }
     }
 
@@ -203,7 +215,7 @@ impl LinuxSack {
         } else if self.state == State::Recovery && ack.una.at_or_after(self.high) {
             self.recovered(ack);
             if self.undo.is_open() {
-                self.windows.deflate();
+                self.end_reduction();
             }
         }
         match self.state {
@@ -269,6 +281,7 @@ impl LinuxSack {
         let rack = &self.rack;
         let (lost, lost_again) =
             self.queue.mark_lost(|segment| rack.judge(segment, window, &mut wait, now));
+        self.count_lost(lost);
         Found { lost, lost_again, wait: (!wait.is_zero()).then_some(wait) }
     }
 
@@ -279,24 +292,6 @@ impl LinuxSack {
         self.remember();
         self.reduce(next, loss);
         self.state = State::Recovery;
-    }
-
-    /// What an undo restores (`tcp_init_undo`). Half of a window that was reduced before is no
-    /// threshold to go back to (`tcp_current_ssthresh`).
-    fn remember(&mut self) {
-        let cwnd = self.windows.cwnd();
-        let ssthresh = self.windows.ssthresh().max(cwnd / 2 + cwnd / 4);
-        self.undo.begin(Before { cwnd, ssthresh });
-        let probes = u32::from(self.probe.is_some_and(|probe| probe.is_repetition));
-        self.unexplained = Some(self.queue.resent() + probes).filter(|count| *count > 0);
-    }
-
-    /// `tcp_init_cwnd_reduction`.
-    fn reduce(&mut self, next: Seq, loss: Loss) {
-        self.high = next;
-        self.probe = None;
-        self.prr = Prr::new(self.cwnd_segments());
-        self.windows.halve(loss);
     }
 
     /// In recovery, before its end.
@@ -377,14 +372,6 @@ impl LinuxSack {
         is_mistake
     }
 
-    /// `tcp_undo_cwnd_reduction`.
-    fn restore(&mut self) {
-        if let Some(before) = self.undo.take() {
-            self.windows.restore(before.cwnd, before.ssthresh);
-        }
-        self.rack.has_news = true;
-    }
-
     /// Whether the probe has been answered, and whether there was a loss that it repaired
     /// (`tcp_process_tlp_ack`).
     fn end_probe(&mut self, ack: &Ack, news: &News) {
@@ -396,33 +383,8 @@ impl LinuxSack {
             self.probe = None;
         } else if ack.una.after(probe.high) {
             self.reduce(ack.next, ack.loss);
-            self.windows.deflate();
+            self.end_reduction();
             self.keep_open(ack.next);
-        }
-    }
-
-    /// cwnd after an ACK (`tcp_cong_control`).
-    fn adjust_cwnd(&mut self, ack: &Ack, news: &News, found: Found) {
-        let delivered = news.arrived.len() as u32;
-        if self.state == State::Recovery {
-            let is_clean = ack.advances && found.lost == 0;
-            self.reduce_in_step(delivered, is_clean);
-            return;
-        }
-        // With much reordering new SACKs are progress, too (`tcp_may_raise_cwnd`).
-        let progresses = news.acked > 0 || self.reordering > DUPACK_THRESHOLD && news.sacked > 0;
-        let is_slow_start = self.windows.cwnd() < self.windows.ssthresh();
-        if progresses && self.usage.may_open(self.cwnd_segments(), is_slow_start) {
-            self.windows.open(delivered * self.windows.mss());
-        }
-    }
-
-    fn reduce_in_step(&mut self, delivered: u32, is_clean: bool) {
-        if delivered > 0 {
-            let in_flight = self.queue.in_flight();
-            let ssthresh = self.windows.ssthresh() / self.windows.mss();
-            let count = self.prr.on_ack(Step { delivered, in_flight, ssthresh, is_clean });
-            self.set_cwnd_segments(in_flight + count);
         }
     }
 
@@ -438,7 +400,9 @@ impl LinuxSack {
         }
         if self.state != State::Recovery {
             self.enter_recovery(next, loss);
-            self.reduce_in_step(1, false);
+            if self.paced.is_none() {
+                self.reduce_in_step(1, false);
+            }
         }
         true
     }
@@ -451,16 +415,18 @@ impl LinuxSack {
         }
         let rack = &self.rack;
         let mut is_first = true;
-        self.queue.mark_lost(|segment| {
+        let (lost, _) = self.queue.mark_lost(|segment| {
             let is_late = rack.time_left(segment, Duration::ZERO, now).is_zero();
             if core::mem::take(&mut is_first) || is_late { Verdict::Lost } else { Verdict::Waits }
         });
+        self.count_lost(lost);
         if !self.state.has_reduced(self.high.after(una), is_again) {
             self.remember();
-            self.windows.halve(loss);
+            self.halve(loss);
         }
         self.windows.collapse();
         self.set_cwnd_segments(self.queue.in_flight() + 1);
+        self.tell_timeout();
         if is_new && self.queue.sacked() >= DUPACK_THRESHOLD {
             self.reordering = DUPACK_THRESHOLD;
         }

@@ -39,12 +39,21 @@ pub(super) struct Segment {
 
 /// A segment that arrived, as an ACK tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Arrived {
-    pub(super) end: Seq,
-    pub(super) sent_at: Instant,
-    pub(super) was_resent: bool,
+pub(in crate::linux) struct Arrived {
+    /// Its place in the queue when the ACK came.
+    pub(in crate::linux) place: usize,
+    pub(in crate::linux) end: Seq,
+    pub(in crate::linux) sent_at: Instant,
+    pub(in crate::linux) was_resent: bool,
     /// What was delivered when it was sent.
-    pub(super) delivered_before: u32,
+    pub(in crate::linux) delivered_before: u32,
+}
+
+impl Arrived {
+    /// It was sent later than another; at the same time, it has the higher number.
+    pub(in crate::linux) fn is_sent_after(&self, sent_at: Instant, end: Seq) -> bool {
+        self.sent_at > sent_at || self.sent_at == sent_at && self.end.after(end)
+    }
 }
 
 /// What an ACK tells of the queue.
@@ -102,7 +111,7 @@ impl Queue {
         if segment.is_sacked {
             return;
         }
-        news.arrived.push(segment.arrived());
+        news.arrived.push(segment.arrived(at));
         let was_lost = core::mem::take(&mut segment.is_lost);
         if segment.is_resent && was_lost {
             segment.is_resent = false;
@@ -121,9 +130,16 @@ impl Queue {
             Some(self.highest_sacked.map_or(segment.end, |highest| highest.max(segment.end)));
     }
 
-    /// Everything before `una` arrived (`tcp_clean_rtx_queue`).
-    pub(super) fn acknowledge(&mut self, una: Seq, high: Seq, news: &mut News) {
+    /// Everything before `una` arrived (`tcp_clean_rtx_queue`). `sacked_before`: the highest SACKed
+    /// before this ACK; its own blocks have overtaken nothing that it acknowledges.
+    pub(super) fn acknowledge(
+        &mut self,
+        una: Seq,
+        (high, sacked_before): (Seq, Option<Seq>),
+        news: &mut News,
+    ) {
         while let Some(segment) = self.segments.front().filter(|one| one.end.at_or_before(una)) {
+            let place = news.acked as usize;
             news.acked += 1;
             self.resent -= u32::from(segment.is_resent);
             self.lost -= u32::from(segment.is_lost);
@@ -131,9 +147,9 @@ impl Queue {
             news.is_ambiguous |= segment.was_resent;
             if !segment.is_sacked {
                 self.delivered = self.delivered.wrapping_add(1);
-                news.arrived.push(segment.arrived());
+                news.arrived.push(segment.arrived(place));
                 if !segment.was_resent {
-                    news.note_original(segment, self.highest_sacked, high);
+                    news.note_original(segment, sacked_before, high);
                     let sent_at = segment.sent_at;
                     news.acked_sent_at.get_or_insert((sent_at, sent_at)).1 = sent_at;
                 }
@@ -290,8 +306,9 @@ impl Segment {
                 || self.data_end == block.end && self.start.before(block.end))
     }
 
-    fn arrived(&self) -> Arrived {
+    fn arrived(&self, place: usize) -> Arrived {
         Arrived {
+            place,
             end: self.end,
             sent_at: self.sent_at,
             was_resent: self.was_resent,
@@ -339,7 +356,7 @@ mod tests {
         queue.sack(&[block(25, 50), block(10, 20), block(10, 20)], Seq(50), &mut news);
         assert_eq!((news.sacked, marks(&queue)), (3, [5, 3, 0, 0]), "segments 1, 3 and 4");
         assert_eq!(news.overtaken, Some(Seq(10)), "3 and 4 were known before 1");
-        queue.acknowledge(Seq(25), Seq(50), &mut news);
+        queue.acknowledge(Seq(25), (Seq(50), None), &mut news);
         assert_eq!((news.acked, marks(&queue)), (2, [3, 2, 0, 0]));
         assert_eq!(queue.first().map(|first| first.start), Some(Seq(25)));
     }
@@ -356,7 +373,7 @@ mod tests {
         assert_eq!((marks(&queue), queue.in_flight()), ([3, 0, 3, 0], 0));
         queue.on_resent(0, Instant::from_nanos(10));
         let mut news = News::default();
-        queue.acknowledge(Seq(20), Seq(30), &mut news);
+        queue.acknowledge(Seq(20), (Seq(30), None), &mut news);
         assert_eq!((news.is_ambiguous, marks(&queue)), (true, [1, 0, 1, 0]));
     }
 

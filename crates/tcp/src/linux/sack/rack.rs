@@ -18,18 +18,17 @@ pub(super) struct Rack {
     round_trip: Duration,
     /// Something arrived since losses were looked for.
     pub(super) has_news: bool,
-    /// Quarters of the shortest round trip.
-    steps: u32,
+    /// Quarters of the shortest round trip, at most 255.
+    steps: u8,
     /// Recoveries before it is one again.
-    persist: u32,
+    persist: u8,
     dsack_seen: bool,
     /// What was delivered when it last grew.
     delivered: u32,
 }
 
 /// Recoveries that a longer window lasts (`TCP_RACK_RECOVERY_THRESH`).
-const PERSIST_RECOVERIES: u32 = 16;
-const STEPS_MAX: u32 = 255;
+const PERSIST_RECOVERIES: u8 = 16;
 
 /// What the reordering window depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +82,7 @@ impl Rack {
             self.dsack_seen = false;
         }
         if core::mem::take(&mut self.dsack_seen) {
-            self.steps = (self.steps + 1).min(STEPS_MAX);
+            self.steps = self.steps.saturating_add(1);
             self.delivered = delivered;
             self.persist = PERSIST_RECOVERIES;
         } else if self.persist == 0 {
@@ -150,7 +149,7 @@ mod tests {
 
     fn arrived(sent: u64, was_resent: bool) -> Arrived {
         let sent_at = Instant::ZERO + MS(sent);
-        Arrived { end: Seq(100), sent_at, was_resent, delivered_before: 0 }
+        Arrived { place: 0, end: Seq(100), sent_at, was_resent, delivered_before: 0 }
     }
 
     #[test]

@@ -61,16 +61,19 @@ impl Endpoint {
         }
         let high = linux.high;
         let entered = linux.state;
+        let in_flight_before = linux.queue.in_flight();
         let mut news = News::default();
         let (dsack, blocks) = split_blocks(header, una, next);
         let dsacks_probe = dsack.is_some_and(|block| linux.is_of_probe(&block));
         let has_dsack = dsack.is_some_and(|block| linux.take_dsack(&block, before));
+        let sacked_before = linux.queue.highest_sacked();
         linux.queue.sack(&blocks, high, &mut news);
-        linux.queue.acknowledge(una, high, &mut news);
+        linux.queue.acknowledge(una, (high, sacked_before), &mut news);
         linux.note_arrivals(&news, una, now);
-        self.take_round_trips(header, &news, sink, now);
+        let latest = self.take_round_trips(header, &news, sink, now);
         let ack =
             self.linux_sack_ack(header, (before, is_duplicate), (has_dsack, dsacks_probe), now);
+        let ack = Ack { latest, in_flight_before, ..ack };
         let Some(linux) = self.linux_sack() else { return };
         let (resend, found) = linux.on_ack(&ack, &news);
         let has_entered = linux.state == State::Recovery && entered != State::Recovery;
@@ -120,18 +123,21 @@ impl Endpoint {
             can_send_new: u64::from(sent) < self.sender.buffer.len() && sent < self.sender.window,
             loss: self.loss(0),
             smoothed: self.rtt.smoothed(),
+            latest: None,
+            in_flight_before: 0,
             now,
         }
     }
 
-    /// Round trips of what was sent once, or else by the timestamp (`tcp_ack_update_rtt`).
+    /// Round trips of what was sent once, or else by the timestamp (`tcp_ack_update_rtt`); returns
+    /// that of the latest segment.
     fn take_round_trips(
         &mut self,
         header: &Header,
         news: &News,
         sink: &mut impl Sink,
         now: Instant,
-    ) {
+    ) -> Option<Duration> {
         let since = |(first, last): (Instant, Instant)| (now.since(first), now.since(last));
         let acked = news.acked_sent_at.filter(|_| !news.is_ambiguous).map(since);
         let sacked = news.sacked_sent_at.map(since);
@@ -139,10 +145,11 @@ impl Endpoint {
         let sample = acked.or(sacked).map(|(oldest, _)| oldest).or_else(by_timestamp);
         let latest = sacked.or(acked).map(|(_, latest)| latest).or(sample);
         let bounds = (self.sender.una, self.sender.max);
-        let Some(linux) = self.linux_sack() else { return };
+        let linux = self.linux_sack()?;
         linux.shortest = linux.shortest.into_iter().chain(latest).min();
         linux.windows.on_ack(bounds, latest, now);
         sample.into_iter().for_each(|sample| self.take_sample(sample, sink));
+        latest
     }
 
     /// The newly SACKed were sent before the oldest segment was, so the timeout of that one may
@@ -180,6 +187,7 @@ impl Endpoint {
         if linux.probe.is_none() && linux.queue.len() > 0 {
             let last = linux.queue.len() as usize - 1;
             let is_repetition = self.send_next(mss, sink, now) == 0;
+            self.note_paced(before, now);
             if is_repetition {
                 self.resend_at(last, sink, now);
             }
@@ -191,7 +199,7 @@ impl Endpoint {
             }
             self.set_only(Timer::Retransmission, self.rtt.timeout(), now);
         } else {
-            self.set_timeout_of_first(now);
+            self.set_what_is_left(now);
         }
     }
 
@@ -211,13 +219,13 @@ impl Endpoint {
             self.report_window(sink);
         }
         if !self.timers.is_armed(Timer::Retransmission) {
-            self.set_timeout_of_first(now);
+            self.set_what_is_left(now);
         }
         self.transmit(sink, now);
     }
 
     /// Sends again what is taken for lost, as cwnd allows (`tcp_xmit_retransmit_queue`).
-    fn resend_sack_lost(&mut self, sink: &mut impl Sink, now: Instant) {
+    pub(super) fn resend_sack_lost(&mut self, sink: &mut impl Sink, now: Instant) {
         let mut from = 0;
         loop {
             let Some(linux) = self.linux_sack() else { return };
@@ -225,7 +233,11 @@ impl Endpoint {
                 return;
             }
             let Some(at) = linux.queue.next_to_resend(from) else { return };
+            if self.awaits_pace(now) {
+                return;
+            }
             from = at + 1;
+            let Some(linux) = self.linux_sack() else { return };
             if linux.state == State::Recovery {
                 linux.prr.on_sent();
             }
@@ -238,23 +250,35 @@ impl Endpoint {
 
     /// Sends the segment at this place of the queue again.
     fn resend_at(&mut self, at: usize, sink: &mut impl Sink, now: Instant) {
-        let timestamp = self.timestamp(now);
+        let (timestamp, smoothed) = (self.timestamp(now), self.rtt.smoothed());
         let Some(linux) = self.linux_sack() else { return };
         let Some((start, end)) = linux.queue.bounds(at) else { return };
+        linux.before_sending(smoothed, now);
         linux.queue.on_resent(at, now);
         linux.undo.on_resent(timestamp);
         linux.unexplained = Some(linux.unexplained.unwrap_or(0) + 1);
         linux.repetitions += 1;
         self.resend(start, end.since(start), sink, now);
+        let segments = self.statistics.data_segments_sent;
+        if let Some(paced) = self.linux_sack().and_then(|linux| linux.paced.as_mut()) {
+            paced.rate.on_resent(at);
+            paced.pacing.on_sent(end.since(start), segments, now);
+        }
     }
 
     /// Sends at most so many bursts of new data; returns what came of the last.
     fn send_linux_sack_bursts(&mut self, most: u32, sink: &mut impl Sink, now: Instant) -> Burst {
         let mut burst = Burst::Nothing;
         for _ in 0..most {
-            let una = self.sender.una;
-            let Some(flight) = self.linux_sack().map(|linux| linux.flight(una)) else { break };
+            if self.new_data_awaits_pace(now) {
+                return Burst::Nothing;
+            }
+            let (una, start, smoothed) = (self.sender.una, self.sender.max, self.rtt.smoothed());
+            let Some(linux) = self.linux_sack() else { break };
+            let flight = linux.flight(una);
+            linux.before_sending(smoothed, now);
             burst = self.send_burst(flight, sink, now);
+            self.note_paced(start, now);
             if !matches!(burst, Burst::Send(_)) {
                 break;
             }
@@ -300,7 +324,10 @@ impl Endpoint {
             return false;
         }
         let margin = if linux.queue.len() == 1 { DELAYED_ACK_MAX } else { WAIT_MIN };
-        self.set_only(Timer::LossProbe, (smoothed * 2 + margin).min(timeout), now);
+        let wait = smoothed * 2 + margin;
+        // A timeout that is over already is left to the probe.
+        let wait = if timeout.is_zero() { wait } else { wait.min(timeout) };
+        self.set_only(Timer::LossProbe, wait, now);
         true
     }
 
@@ -308,11 +335,16 @@ impl Endpoint {
     /// (`tcp_rearm_rto`).
     fn set_timeout_of_first(&mut self, now: Instant) {
         let other = [Timer::LossProbe, Timer::Reordering];
-        let span = match other.into_iter().any(|timer| self.timers.is_armed(timer)) {
-            true => self.timeout_of_first(now),
-            false => self.rtt.timeout(),
-        };
-        self.set_only(Timer::Retransmission, span, now);
+        match other.into_iter().any(|timer| self.timers.is_armed(timer)) {
+            true => self.set_what_is_left(now),
+            false => self.set_only(Timer::Retransmission, self.rtt.timeout(), now),
+        }
+    }
+
+    /// Another timer was running, or has just fired: it has used up part of the timeout.
+    fn set_what_is_left(&mut self, now: Instant) {
+        let left = self.timeout_of_first(now);
+        self.set_only(Timer::Retransmission, left, now);
     }
 
     /// How long until the oldest segment has been under way for a timeout
@@ -327,6 +359,10 @@ impl Endpoint {
     /// Arms this one of the three timers for this span, in the kernel's ticks, which began when
     /// the timestamp clock did.
     fn set_only(&mut self, timer: Timer, span: Duration, now: Instant) {
+        let span = match timer {
+            Timer::Reordering => span,
+            _ => span + self.pacing_delay(now),
+        };
         let at = fires_at(span, self.timestamp_base, now);
         TIMERS
             .into_iter()
@@ -340,6 +376,9 @@ impl Endpoint {
         let last_byte = self.sender.una + self.sender.buffer.len() as u32;
         let fin = u32::from(self.sender.fin == Fin::Pending && end.after(last_byte));
         let Some(linux) = self.linux_sack() else { return };
+        if let Some(paced) = &mut linux.paced {
+            paced.rate.on_sent(now);
+        }
         linux.queue.push((start, end), fin, now);
         if end.since(start) < linux.windows.mss() {
             linux.runt = Some(end);
@@ -382,6 +421,7 @@ impl LinuxSack {
             is_repairing: self.state >= State::Recovery,
             has_runt: self.runt.is_some_and(|end| end.after(una)),
             shortest: self.shortest,
+            pacing: self.paced.as_ref().map(|paced| paced.pacing),
         }
     }
 }
