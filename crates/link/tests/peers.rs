@@ -353,7 +353,8 @@ proptest! {
             (config.frame_arq, config.host_cost) = (None, Duration::ZERO);
         }
         for sharing in [Sharing::OneQueue, Sharing::QueueEach] {
-            let (mut alone, mut one) = (Hop::new(&config, 1, "0.down"), shared(&config, sharing, 1));
+            let mut alone = Hop::new(&config, 1, "0.down");
+            let mut one = shared(&config, sharing, 1);
             let mut now = Instant::ZERO;
             for (number, &(_, _, gap, bytes, high)) in (0..).zip(&traffic) {
                 now += Duration::from_nanos(gap);
