@@ -223,7 +223,7 @@ impl Station {
 
     /// What the agent really keeps from being freed, once the queues are empty.
     pub(super) fn check_memory(mut self) {
-        self.queues = Default::default();
+        (self.queues, self.departed) = Default::default();
         let kept = self.arrived.iter().filter_map(Weak::upgrade);
         let kept: u64 = kept.map(|packet| u64::from(packet.payload.len())).sum();
         let flows = self.agent.flows() as u64;

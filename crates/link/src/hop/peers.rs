@@ -205,7 +205,7 @@ impl<T: Clone> Hop<T> {
         let peers = conditions.and_then(|conditions| conditions.peers.take());
         let Some(mut peers) = peers else { return Err(NEVER) };
         let start = start.max(peers.queued_at);
-        let choice = peers.choose(|bytes| self.air(bytes, start));
+        let choice = peers.choose(|bytes| self.service(bytes, start));
         let next = match choice {
             Choice::Peer(peer) => peers.pop(peer),
             Choice::Held(_) | Choice::Nobody => None,
@@ -222,16 +222,22 @@ impl<T: Clone> Hop<T> {
         Ok(self.free_at)
     }
 
+    /// From the beginning of a packet's service to its last bit. None of it lies within an outage
+    /// that holds, so that who is held stays held until its end.
+    fn service(&self, bytes: u32, start: Instant) -> Interval {
+        Interval { start, end: self.air(bytes, start).end }
+    }
+
     /// True if a packet that meets a free hop has to wait: its peer is away, or others of that peer
     /// wait.
     fn is_peer_held(&mut self, waiting: &Waiting<T>, now: Instant) -> bool {
         if self.lacks_opportunity(now) {
             return true;
         }
-        let air = self.air(waiting.bytes, now);
+        let service = self.service(waiting.bytes, now);
         let Some(peers) = self.peers_mut() else { return false };
         let member = &mut peers.each[(peers.of)(&waiting.item)];
-        member.turn.is_some() || member.held_until(air).is_some()
+        member.turn.is_some() || member.held_until(service).is_some()
     }
 }
 
@@ -375,13 +381,13 @@ impl<T> Peers<T> {
         }
     }
 
-    /// Who sends next; `air` says when a packet of so many bytes would be on the air.
-    fn choose(&mut self, air: impl Fn(u32) -> Interval) -> Choice {
+    /// Who sends next; `service` says when a packet of so many bytes would be served.
+    fn choose(&mut self, service: impl Fn(u32) -> Interval) -> Choice {
         let mut until: Option<Instant> = None;
         for turn in &self.turns {
             let member = &mut self.each[turn.peer];
             let Some((_, waiting)) = member.head() else { continue };
-            let Some(end) = member.held_until(air(waiting.bytes)) else {
+            let Some(end) = member.held_until(service(waiting.bytes)) else {
                 self.held_until = Instant::ZERO;
                 return Choice::Peer(turn.peer);
             };
@@ -428,10 +434,10 @@ impl<T> Member<T> {
         self.queues[0].front().or(self.queues[1].front())
     }
 
-    /// The end of the outage that makes a transmission wait.
-    fn held_until(&mut self, air: Interval) -> Option<Instant> {
+    /// The end of the outage that makes a packet wait.
+    fn held_until(&mut self, service: Interval) -> Option<Instant> {
         let away = self.outages.as_mut().filter(|away| away.mode == Mode::Hold)?;
-        away.outages.covers(air).map(|outage| outage.end)
+        away.outages.covers(service).map(|outage| outage.end)
     }
 }
 
