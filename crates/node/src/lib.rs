@@ -2,8 +2,8 @@
 //!
 //! Map: [`scenario`] (what people write), [`plan`] (what a driver runs: one case of a scenario,
 //! everything resolved), [`host`] (an end host: endpoints and applications), [`base_station`] (the
-//! one function that composes a base station, which both drivers call), [`cell`] (several mobile hosts
-//! at one).
+//! one function that composes a base station, which both drivers call), [`cell`] (several mobile
+//! hosts at one).
 
 pub mod base_station;
 pub mod cell;

@@ -47,8 +47,8 @@ pub enum Input {
         /// The packet, as it was sent.
         packet: PacketRef,
     },
-    /// The link layer's verdict on a frame: once for each (METP-LL-3). Only for engines that ask for
-    /// it, from links that repeat frames.
+    /// The link layer's verdict on a frame: once for each (METP-LL-3). Only for engines that ask
+    /// for it, from links that repeat frames.
     Verdict {
         /// Where.
         side: Side,

@@ -70,8 +70,8 @@ impl RoundTrip {
     }
 
     /// The queue that segments met lately between departure and air: the smoothed time beyond the
-    /// shortest. Where samples are rare, the smoothed time remembers shorter ones than the last 20 s
-    /// have.
+    /// shortest. Where samples are rare, the smoothed time remembers shorter ones than the last
+    /// 20 s have.
     pub(super) fn queue(&self) -> Duration {
         self.smoothed.saturating_sub(self.shortest())
     }

@@ -61,7 +61,8 @@ proptest! {
         prop_assert_eq!(bulk.clone().count() as u32, mobiles * ways);
         prop_assert!(bulk.clone().all(|transfer| transfer.delivered_bytes == 100_000));
         let delivered: u64 = transfers.iter().map(|transfer| transfer.delivered_bytes).sum();
-        let rates = [&plan.radio.down, &plan.radio.up].map(|hop| hop.service_rate().as_bps() as f64);
+        let rate_of = |hop: &link::hop::Config| hop.service_rate().as_bps() as f64;
+        let rates = [&plan.radio.down, &plan.radio.up].map(rate_of);
         let rate = match (direction, half_duplex) {
             ("both", false) => rates[0] + rates[1],
             ("both", true) => rates[0].max(rates[1]),
@@ -69,7 +70,8 @@ proptest! {
             _ => rates[0],
         };
         let seconds = outcome.ended_at.as_secs_f64();
-        prop_assert!(delivered as f64 * 8.0 / seconds <= rate * PAYLOAD, "{delivered} in {seconds}");
+        let goodput = delivered as f64 * 8.0 / seconds;
+        prop_assert!(goodput <= rate * PAYLOAD, "{goodput} of {rate}");
     }
 }
 
