@@ -199,7 +199,7 @@ mod tests {
             date: "2026-11-22".into(),
             build: "1234567".into(),
             scenarios: 64,
-            median_error_percent: 3.14,
+            median_error_percent: 3.2,
             p95_error_percent: 14.0,
             winners_right: 60,
         }
@@ -211,7 +211,7 @@ mod tests {
         let known = Validation { tcp, sack: true, direction, held: Some(held()) };
         assert_eq!(
             known.to_string(),
-            "cubic: held against Linux 6.18 in 64 scenarios: median error 3.1 %, p95 14.0 %, \
+            "cubic: held against Linux 6.18 in 64 scenarios: median error 3.2 %, p95 14.0 %, \
              winner right in 60 of 64 (docs/validation.md)."
         );
         let unknown = Validation { tcp: "reno", sack: false, direction: "up", held: None };

@@ -309,7 +309,7 @@ fn on_new_ack(
     flow.expected_dupacks = 0;
     flow.dupacks = 0;
     flow.withheld_since = None;
-    flow.disclosure.on_new_ack(ack);
+    flow.disclosure.on_new_ack(ack, flow.cache.len());
     if let Some(end) = flow.episode_end {
         if ack.at_or_after(end) || flow.cache.is_empty() {
             flow.episode_end = None;

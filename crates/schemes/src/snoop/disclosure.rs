@@ -40,8 +40,11 @@ pub(super) struct Disclosure {
     hidden_until: Seq,
     /// Losses repaired since then.
     repaired: u8,
-    /// So many of them are too many to be repaired one by one.
-    patience: u8,
+    /// Segments in flight when they were too many last, if a smaller flight then arrived whole: so
+    /// many overrun a queue.
+    overrun_at: u16,
+    /// How often they were too many, without that.
+    told: u8,
     /// Everything passes,
     is_open: bool,
     /// until the ACK reaches this.
@@ -65,7 +68,8 @@ impl Disclosure {
             hidden_since: Instant::ZERO,
             hidden_until: start,
             repaired: 0,
-            patience: PATIENCE,
+            overrun_at: u16::MAX,
+            told: 0,
             is_open: false,
             open_until: start,
             departed_end: start,
@@ -88,13 +92,15 @@ impl Disclosure {
         self.departed_end = self.departed_end.max(end);
     }
 
-    /// The mobile host has everything up to `ack`.
+    /// The mobile host has everything up to `ack`; so many segments are in flight.
     #[inline]
-    pub(super) fn on_new_ack(&mut self, ack: Seq) {
+    pub(super) fn on_new_ack(&mut self, ack: Seq, flight: usize) {
         self.is_open &= self.open_until.after(ack);
         if self.is_hiding() && ack.at_or_after(self.hidden_until) {
-            if self.repaired < PATIENCE / 2 {
-                self.patience = PATIENCE;
+            if self.repaired <= FEW {
+                self.told = 0;
+            } else if flight < usize::from(self.overrun_at) * 3 / 4 {
+                self.overrun_at = u16::MAX;
             }
             (self.hidden_since, self.repaired) = (Instant::ZERO, 0);
         }
@@ -169,26 +175,39 @@ pub(super) fn on_sample(flow: &mut Flow, sample: Duration, config: &Config, now:
 
 /// A sign of a loss came: decides if the sender shall learn of it.
 pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
-    if flow.disclosure.is_open() || !is_congested(flow, context) {
+    let has_sack = flow.evidence.has_seen_sack();
+    // Without SACK the sender is told of one hole at a time. A local copy of it that is under way
+    // would show that what it then does is a mistake.
+    let is_repaired =
+        !has_sack && flow.cache.front().is_some_and(|entry| entry.retransmissions > 0);
+    if flow.disclosure.is_open() || is_repaired {
         return;
     }
-    show(flow, context);
+    if is_congested(flow, context) || !has_sack && are_too_many(flow, context) {
+        show(flow, context);
+    }
 }
 
 /// Without SACK blocks each hole costs a local round trip, during which nothing tells how long the
 /// queue is. If a window has many of them, the sender overruns a queue that nobody sees, or the air
-/// is bad: the sender is told once. If its smaller window still has half as many, it was the air,
-/// and it takes twice as many to tell again.
-pub(super) fn tell_if_too_many(flow: &mut Flow, context: &mut Context<'_, impl Sink>) -> bool {
+/// is bad: the sender is told. If its smaller window then has few, it was the queue, and so it is
+/// when as much is in flight again; if not, it was the air, and it takes twice as many to tell
+/// again.
+fn are_too_many(flow: &mut Flow, context: &mut Context<'_, impl Sink>) -> bool {
     let disclosure = &mut flow.disclosure;
-    let may_tell = matches!(context.config.congestion, Congestion::Show { .. });
-    let are_few = disclosure.repaired < disclosure.patience;
-    if !may_tell || are_few || disclosure.is_open || flow.evidence.has_seen_sack() {
+    let is_bounded = context.config.bounds.episode < Duration::MAX;
+    if !is_bounded || !matches!(context.config.congestion, Congestion::Show { .. }) {
         return false;
     }
-    disclosure.patience = disclosure.patience.saturating_mul(2);
+    let flight = flow.cache.len();
+    let many = MANY.max(flight / 5) << disclosure.told.min(8);
+    let is_overrun = flight >= usize::from(disclosure.overrun_at) * 7 / 8;
+    if !is_overrun && usize::from(disclosure.repaired) < many {
+        return false;
+    }
+    disclosure.told = disclosure.told.saturating_add(1);
+    disclosure.overrun_at = u16::try_from(flight).unwrap_or(u16::MAX);
     disclosure.repaired = 0;
-    show(flow, context);
     true
 }
 
@@ -238,8 +257,10 @@ fn waiting(flow: &Flow, context: &Context<'_, impl Sink>) -> Duration {
     context.shared.air.rate(&probe).time_for(length.saturating_mul(segments))
 }
 
-/// So many repairs of one window, at first, are too many: with a sender that has no SACK, they take
-/// longer than its own recovery from half the window.
-const PATIENCE: u8 = 24;
+/// So many repairs of one window are many, or a fifth of it: without SACK they take longer than the
+/// sender's own recovery from half the window.
+const MANY: usize = 8;
+/// So many are few.
+const FEW: u8 = 3;
 /// So many repairs since the first hidden loss whose window has not arrived yet are many.
 const DENSE: u8 = 32;

@@ -121,7 +121,8 @@ fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     if lost_at > now {
         return flow.timers.set(Timer::Reordering, lost_at);
     }
-    if disclosure::tell_if_too_many(flow, context) {
+    disclosure::on_sign_of_loss(flow, context);
+    if flow.disclosure.is_open() {
         return;
     }
     rule(context.sink, flow.key, None, ("MOD-1", "overtaken, re-sent", ack.0.into()));
