@@ -60,7 +60,9 @@ for how in lost ,notified ,hold; do
     --schemes "$schemes" --duration 15s --seeds 24 --no-prediction
 done
 
-section "BBR after 8 to 15 s" "The time until 500 kB are through again."
+section "BBR after 8 to 15 s" "The time until 500 kB are through again. With tcp_rto_max_ms=1000 a
+kernel has sent the same segment 15 times (tcp_retries2) after about 15 s, and gives the connection
+up: of plain-tuned, runs may end so."
 table bbr "${radio[@]}" --outage "at=2s,length=8s..15s" --tcp bbr --schemes "$schemes" \
   --duration 27s --seeds 8 --no-prediction
 

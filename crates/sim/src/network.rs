@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Several such triples may stand side by side in one run, joined by nothing but time; or one base
-//! station has several mobile hosts ([`crate::cell`]).
+//! station has several mobile hosts (`cell`).
 
 use crate::cell::{self, End};
 use link::hop::half_duplex;
