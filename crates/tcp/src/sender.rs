@@ -481,7 +481,13 @@ impl Endpoint {
     ) -> u32 {
         let offset = u64::from(seq.since(self.sender.una));
         if offset < self.sender.buffer.len() {
-            return self.send_data(seq, length, sink, now);
+            let units = self.send_data(seq, length, sink, now);
+            let end = seq + units;
+            if end.after(self.sender.next) {
+                // The FIN went with it for the first time: its ACK is one of something sent.
+                self.advance(end.since(self.sender.next), now);
+            }
+            return units;
         }
         self.sender.timed = None;
         self.emit_fin(seq, sink, now);

@@ -14,10 +14,10 @@ use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps};
 /// A path that loses, repeats and delays at random.
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
-    seed: u64,
-    loss: f64,
-    twice: f64,
-    late: f64,
+    pub(crate) seed: u64,
+    pub(crate) loss: f64,
+    pub(crate) twice: f64,
+    pub(crate) late: f64,
 }
 
 impl Faults {

@@ -289,3 +289,22 @@ proptest! {
         prop_assert_eq!(ours, pattern(2, plan.lengths.1));
     }
 }
+
+/// RFC 9293, section 3.10.7.4: found by the property above. The FIN left for the first time with a
+/// segment that was sent again, did not count as sent, and its ACK was refused for ever.
+#[test]
+fn a_fin_that_goes_with_a_retransmission_counts_as_sent() {
+    let config = Config {
+        mss: 557,
+        receive_buffer_bytes: 1,
+        timeouts_max: 100,
+        time_wait: ms(60_000),
+        ..Config::bsd_1995(tcp::Congestion::LinuxReno)
+    };
+    let seed = 6_103_501_957_296_673_305;
+    let faults =
+        Faults { seed, loss: 0.069_143_373_445_886_15, twice: 0.059_478_419_883_999_26, late: 0.0 };
+    let (isn, opens) = (Seq(0), Opens::We);
+    let plan = Plan { config, isn, opens, buffers: (558, 1), lengths: (1, 25), faults };
+    assert_eq!(exchange(&plan), (pattern(2, 25), pattern(1, 1)));
+}
