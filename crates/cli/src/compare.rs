@@ -6,28 +6,40 @@ use crate::progress::{Interrupt, bar};
 use crate::{options, page, rundir, table};
 use node::{Plan, Scenario};
 use study::row::Document;
-use study::{Comparison, Stop};
+use study::{Comparison, Row, Stop, Validation};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What is said of rows: the advice, and how far the models of their senders can be trusted.
+pub(crate) struct Judged {
+    pub(crate) advice: String,
+    pub(crate) validation: Vec<Validation>,
+}
+
+impl Judged {
+    pub(crate) fn of(scenario: &Scenario, rows: &[Row]) -> Self {
+        Judged { advice: study::advice(rows), validation: study::validation(scenario, rows) }
+    }
+
+    /// The rows of a scenario with what is said of them.
+    pub(crate) fn document<'a>(&'a self, scenario: &'a Scenario, rows: &'a [Row]) -> Document<'a> {
+        let Judged { advice, validation } = self;
+        Document { version: VERSION, scenario, rows, advice, validation }
+    }
+}
 
 /// A table of every scheme on this link, a report, and a sentence of advice.
 pub(crate) fn compare(args: &CompareArgs, quiet: bool) -> Result<(), Error> {
     let (scenario, comparison) = measure(&args.link, &args.output, false, quiet)?;
-    let advice = study::advice(&comparison.rows);
-    let validation = study::validation(&scenario, &comparison.rows);
-    let document = Document {
-        version: VERSION,
-        scenario: &scenario,
-        rows: &comparison.rows,
-        advice: &advice,
-        validation: &validation,
-    };
+    let judged = Judged::of(&scenario, &comparison.rows);
+    let document = judged.document(&scenario, &comparison.rows);
     let report = args.output.out.join(rundir::REPORT);
     rundir::write_summary(&args.output.out, &document)?;
-    page::write(&report, &scenario, &comparison.rows, &advice)?;
+    page::write(&report, &scenario, &comparison.rows, &judged.advice)?;
     print(&args.output, &document)?;
     if !args.output.json {
-        println!("\n{advice}\n\n{}\nReport: {}", table::validated(&validation), report.display());
+        let validated = table::validated(&judged.validation);
+        println!("\n{}\n\n{validated}\nReport: {}", judged.advice, report.display());
     }
     verdict(&comparison)
 }
@@ -35,19 +47,12 @@ pub(crate) fn compare(args: &CompareArgs, quiet: bool) -> Result<(), Error> {
 /// Every case with every seed; a folder per run, with its records if asked.
 pub(crate) fn run(args: &RunArgs, quiet: bool) -> Result<(), Error> {
     let (scenario, comparison) = measure(&args.link, &args.output, args.trace, quiet)?;
-    let advice = study::advice(&comparison.rows);
-    let validation = study::validation(&scenario, &comparison.rows);
-    let document = Document {
-        version: VERSION,
-        scenario: &scenario,
-        rows: &comparison.rows,
-        advice: &advice,
-        validation: &validation,
-    };
+    let judged = Judged::of(&scenario, &comparison.rows);
+    let document = judged.document(&scenario, &comparison.rows);
     rundir::write_summary(&args.output.out, &document)?;
     print(&args.output, &document)?;
     if !args.output.json {
-        println!("\n{}\nRuns: {}", table::validated(&validation), args.output.out.display());
+        println!("\n{}\nRuns: {}", table::validated(&judged.validation), args.output.out.display());
     }
     verdict(&comparison)
 }

@@ -5,7 +5,7 @@
 mod runs;
 
 use crate::args::{LabArgs, LabCommand};
-use crate::compare::{VERSION, print, verdict};
+use crate::compare::{Judged, print, verdict};
 use crate::error::Error;
 use crate::progress::bar;
 use crate::{options, page, rundir, table};
@@ -17,7 +17,7 @@ use node::{Case, Plan, Scenario};
 use sansio::Duration;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use study::row::{Document, Row};
+use study::row::Row;
 use study::{Comparison, Stop};
 
 /// Every case in the lab, the simulator's prediction beside it.
@@ -66,30 +66,23 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
     bar.finish_and_clear();
     let measured = measured?;
     let comparison = with_predictions(&scenario, &cases, measured.rows, measured.complete, args)?;
-    let advice = study::advice(&comparison.rows);
-    let validation = study::validation(&scenario, &comparison.rows);
-    let document = Document {
-        version: VERSION,
-        scenario: &scenario,
-        rows: &comparison.rows,
-        advice: &advice,
-        validation: &validation,
-    };
+    let judged = Judged::of(&scenario, &comparison.rows);
+    let document = judged.document(&scenario, &comparison.rows);
     rundir::write_summary(&args.output.out, &document)?;
     let mut remarks = table::radio_remarks(&comparison.rows);
     remarks.extend(unmodelled(&scenario, &cases));
-    remarks.extend(validation.iter().map(|sender| format!("Model of {sender}")));
+    remarks.extend(judged.validation.iter().map(|sender| format!("Model of {sender}")));
     let report = args.output.out.join(rundir::REPORT);
     let shown = page::Lab {
         timelines: &measured.timelines,
         predicted: !args.no_prediction,
         remarks: &remarks,
     };
-    page::write_lab(&report, &scenario, &comparison.rows, (&advice, &shown))?;
+    page::write_lab(&report, &scenario, &comparison.rows, (&judged.advice, &shown))?;
     print(&args.output, &document)?;
     if !args.output.json {
         let remarks: String = remarks.iter().map(|remark| format!("{remark}\n")).collect();
-        println!("\n{remarks}\n{advice}\n\nReport: {}", report.display());
+        println!("\n{remarks}\n{}\n\nReport: {}", judged.advice, report.display());
     }
     verdict(&comparison)
 }
