@@ -145,7 +145,7 @@ pub(super) fn snoop_ack(
     if evidence {
         sack::learn(flow, tcp, context, now);
         if flow.evidence.shows_a_hole() {
-            disclosure::on_sign_of_loss(flow, context);
+            disclosure::on_sign_of_loss(flow, context, now);
         }
     }
     let case = if advances {
@@ -153,9 +153,11 @@ pub(super) fn snoop_ack(
     } else {
         let pure = is_pure(flow, tcp, payload_bytes);
         let duplicate = flow.last_ack == Some(tcp.ack) && flow.has_outstanding();
-        if pure && duplicate && !flow.evidence.expects_own_duplicate(now) {
-            disclosure::on_sign_of_loss(flow, context);
-            flow.evidence.on_duplicate();
+        if pure && duplicate {
+            let is_own = flow.evidence.on_duplicate(now);
+            if !is_own {
+                disclosure::on_sign_of_loss(flow, context, now);
+            }
         }
         classify(flow, tcp, pure, context.config, now)
     };
@@ -190,7 +192,7 @@ pub(super) fn snoop_ack(
 pub(super) fn out_of_patience(flow: &Flow, config: &Config, now: Instant) -> bool {
     let patience = config.bounds.patience.max(flow.round_trip.smoothed() * 6);
     flow.withheld_since.is_some_and(|since| now.since(since) > patience)
-        || flow.disclosure.is_overdue(config, now)
+        || flow.evidence.has_seen_sack() && flow.disclosure.is_overdue(config, now)
 }
 
 /// What happens to the ACK itself.
@@ -292,7 +294,7 @@ fn on_new_ack(
     if evidence {
         let lowest = flow.cache.front().map(|entry| entry.start);
         flow.evidence.on_new_ack(ack, lowest.filter(|start| start.before(ack)));
-        flow.evidence.on_acknowledged(count);
+        flow.evidence.on_acknowledged(count, flow.cache.len());
     }
     // Behind a repaired segment others have waited: their time is no round trip.
     if let Some(departed_at) = newest.filter(|_| !repaired) {

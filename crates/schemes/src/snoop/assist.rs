@@ -14,7 +14,9 @@
 //! The ACK of the sender's repeat 1' stops at the next hole, 2: whatever departed before 1' has
 //! arrived by now or is lost. Duplicates d tell how many arrived, not which. So all of it is sent
 //! again in order, as fast as ACKs return ([`super::restart`]), if that takes less time than one
-//! empty round trip for each of those lost beside 2. A window takes the round trip that it fills.
+//! empty round trip for each of those lost. A window takes the round trip that it fills, and one
+//! empty round trip for each time that what is sent doubles. Duplicates of what the sender repeats
+//! in vain count as arrivals, too: many repairs one after the other tell as much.
 
 use super::Context;
 use super::cache::{Copy, Entry};
@@ -25,9 +27,9 @@ use super::timers::DELAYED_ACK;
 use sansio::{Duration, Instant, Sink};
 use wire::tcp::Seq;
 
-/// What departed so long ago is left to the sender. It measures the round trip of what it has not
-/// sent again itself: 20 s make a retransmission timeout of a minute. 1 s, the least timeout by RFC
-/// 6298, section 2.4.
+/// What departed so long ago is left to the sender, if that is more than four round trips. It
+/// measures the round trip of what it has not sent again itself: 20 s make a retransmission timeout
+/// of a minute. 1 s, the least timeout by RFC 6298, section 2.4.
 const TOO_LATE: Duration = Duration::from_secs(1);
 
 /// A new ACK covers what the sender had sent again, last at `repeated_at`, and stops short.
@@ -38,20 +40,36 @@ pub(super) fn on_partial_ack(
     now: Instant,
 ) {
     let usual = flow.phase == Phase::Steady && flow.aside.is_none();
-    if !usual || !flow.round_trip.is_known() || flow.evidence.has_seen_sack() {
-        return;
+    if usual && !flow.evidence.has_seen_sack() {
+        ramp_if_faster(flow, repeated_at, context, now);
     }
-    let settled = |entry: &&Entry| entry.copy == Copy::Departed && entry.departed_at <= repeated_at;
-    let Some(lowest) = flow.lowest_entry().filter(settled) else { return };
-    if now.since(lowest.departed_at) > TOO_LATE {
-        return;
+}
+
+/// Sends again what departed until `settled_at`, in order, unless it takes less time to repair one
+/// hole after the other. True if it does.
+pub(super) fn ramp_if_faster(
+    flow: &mut Flow,
+    settled_at: Instant,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> bool {
+    let settled = |entry: &&Entry| entry.copy == Copy::Departed && entry.departed_at <= settled_at;
+    let Some(lowest) = flow.lowest_entry().filter(settled) else { return false };
+    let wired = flow.wired.shortest().unwrap_or_default();
+    let too_late = TOO_LATE.max((flow.round_trip.smoothed() + wired) * 4);
+    if !flow.round_trip.is_known() || now.since(lowest.departed_at) > too_late {
+        return false;
     }
     let count = flow.cache.iter().filter(settled).count() as u64;
     let lost = count.saturating_sub(flow.evidence.arrived().into());
-    let empty_path = flow.round_trip.shortest() + flow.wired.shortest().unwrap_or_default();
-    if flow.round_trip.smoothed() <= empty_path * lost.saturating_sub(1) {
-        restart::ramp(flow, repeated_at, context, now);
+    let empty_path = flow.round_trip.shortest() + wired;
+    let rounds = u64::from(count.max(1).ilog2());
+    let is_faster = flow.disclosure.has_repaired_many()
+        || flow.round_trip.smoothed() + empty_path * rounds <= empty_path * lost;
+    if is_faster {
+        restart::ramp(flow, settled_at, context, now);
     }
+    is_faster
 }
 
 /// The sender repeats the segment at `start`, of which the agent has sent a copy that is not

@@ -11,8 +11,8 @@ pub struct Config {
     /// Segments in the cache of one flow. Strict 128: a window of 64 KB in segments of 536 bytes
     /// (SNOOP-CACHE-2; the paper gives no number). Modern 8192: 4 MB in segments of 512 bytes.
     pub cache_segments_max: u32,
-    /// Payload bytes in the cache of one flow. Strict 256 KB, modern 4 MB: the largest receive
-    /// window that a Linux host opens by default is 6 MB, of which payload is about two thirds.
+    /// Payload bytes in the cache of one flow. Strict 256 KB. Modern 8 MB, of which 6 MB are below
+    /// the mark: the largest receive buffer of a Linux host (`tcp_rmem`).
     pub cache_bytes_max: u32,
     /// Payload bytes in the caches of all flows (MOD-14). Reaching it is a `Limit` event, and data
     /// is forwarded without being cached.
@@ -285,7 +285,7 @@ impl Config {
     pub fn modern() -> Self {
         Config {
             cache_segments_max: 8192,
-            cache_bytes_max: 4 << 20,
+            cache_bytes_max: 8 << 20,
             round_trip_floor: Duration::from_millis(10),
             persist: Duration::from_millis(60),
             repair: Repair::Evidence,

@@ -24,7 +24,7 @@
 //! a local copy would arrive before the sender's, show it the old timestamp, and have it undo its
 //! reaction (RFC 3522). Only what the sender itself repeats is repaired, if the air loses it.
 
-use super::cache::Entry;
+use super::cache::{Copy, Entry};
 use super::config::{Config, Congestion, Departures, Restart};
 use super::flow::Flow;
 use super::{Context, rule};
@@ -130,6 +130,11 @@ impl Disclosure {
         self.repaired = self.repaired.saturating_add(1);
     }
 
+    /// True if many losses of one window have been repaired, one after the other.
+    pub(super) fn has_repaired_many(&self) -> bool {
+        usize::from(self.repaired) >= MANY
+    }
+
     fn is_hiding(&self) -> bool {
         self.hidden_since > Instant::ZERO
     }
@@ -174,7 +179,7 @@ pub(super) fn on_sample(flow: &mut Flow, sample: Duration, config: &Config, now:
 }
 
 /// A sign of a loss came: decides if the sender shall learn of it.
-pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
+pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let has_sack = flow.evidence.has_seen_sack();
     // Without SACK the sender is told of one hole at a time. A local copy of it that is under way
     // would show that what it then does is a mistake.
@@ -183,26 +188,30 @@ pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Si
     if flow.disclosure.is_open() || is_repaired {
         return;
     }
-    if is_congested(flow, context) || !has_sack && are_too_many(flow, context) {
+    let is_overdue = !has_sack && flow.disclosure.is_overdue(context.config, now);
+    if is_overdue || is_congested(flow, context) || !has_sack && are_too_many(flow, context, now) {
         show(flow, context);
     }
 }
 
 /// Without SACK blocks each hole costs a local round trip, during which nothing tells how long the
 /// queue is. If a window has many of them, the sender overruns a queue that nobody sees, or the air
-/// is bad: the sender is told. If its smaller window then has few, it was the queue, and so it is
-/// when as much is in flight again; if not, it was the air, and it takes twice as many to tell
-/// again.
-fn are_too_many(flow: &mut Flow, context: &mut Context<'_, impl Sink>) -> bool {
-    let disclosure = &mut flow.disclosure;
+/// is bad: the sender is told, as soon as so many are repaired or are seen to be missing ([`lost`]).
+/// If its smaller window then has few, it was the queue, and so it is when as much is in flight
+/// again; if not, it was the air, and it takes twice as many to tell again.
+fn are_too_many(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) -> bool {
     let is_bounded = context.config.bounds.episode < Duration::MAX;
     if !is_bounded || !matches!(context.config.congestion, Congestion::Show { .. }) {
         return false;
     }
     let flight = flow.cache.len();
-    let many = MANY.max(flight / 5) << disclosure.told.min(8);
+    let (lost, of) = lost(flow, now);
+    let disclosure = &mut flow.disclosure;
+    let told = disclosure.told.min(8);
     let is_overrun = flight >= usize::from(disclosure.overrun_at) * 7 / 8;
-    if !is_overrun && usize::from(disclosure.repaired) < many {
+    let are_many = usize::from(disclosure.repaired) >= MANY.max(flight / 5) << told;
+    let will_be = lost >= MANY.max(of / 5) << told;
+    if !is_overrun && !are_many && !will_be {
         return false;
     }
     disclosure.told = disclosure.told.saturating_add(1);
@@ -211,9 +220,30 @@ fn are_too_many(flow: &mut Flow, context: &mut Context<'_, impl Sink>) -> bool {
     true
 }
 
+/// How many are lost of the segments that should have been answered by now, and how many those are:
+/// each that arrived behind the lowest hole caused a duplicate. None if nothing is left on its way
+/// whose duplicates could tell the sender.
+fn lost(flow: &Flow, now: Instant) -> (usize, usize) {
+    let late = flow.round_trip.answered_within();
+    let is_settled = |entry: &&Entry| {
+        entry.copy == Copy::Departed
+            && entry.retransmissions == 0
+            && entry.departed_at + late <= now
+    };
+    let settled = flow.cache.iter().filter(is_settled).count();
+    if !flow.round_trip.is_known() || flow.cache.len() - settled < DUPACKS_TELL {
+        return (0, 0);
+    }
+    (settled.saturating_sub(flow.evidence.arrived_at_most() as usize), settled)
+}
+
 /// From here on the sender learns of every loss of what it has sent so far.
 pub(super) fn show(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
-    (flow.disclosure.is_open, flow.disclosure.open_until) = (true, flow.last_seen);
+    let is_news = !core::mem::replace(&mut flow.disclosure.is_open, true);
+    flow.disclosure.open_until = flow.last_seen;
+    if !is_news {
+        return;
+    }
     context.shared.statistics.episodes_shown += 1;
     let queue = flow.round_trip.queue().as_nanos();
     rule(context.sink, flow.key, None, ("CONGESTION", "the sender learns of losses", queue));
@@ -260,6 +290,8 @@ fn waiting(flow: &Flow, context: &Context<'_, impl Sink>) -> Duration {
 /// So many repairs of one window are many, or a fifth of it: without SACK they take longer than the
 /// sender's own recovery from half the window.
 const MANY: usize = 8;
+/// So many segments on their way bring three duplicates, if half of them are lost.
+const DUPACKS_TELL: usize = 6;
 /// So many are few.
 const FEW: u8 = 3;
 /// So many repairs since the first hidden loss whose window has not arrived yet are many.

@@ -201,6 +201,14 @@ impl Flow {
         is_far(self.last_seen) || self.lowest_missing().is_some_and(is_far)
     }
 
+    /// True if the cache lacks more than an eighth of what is unacknowledged. The sender has to
+    /// repeat that: after its timeout as fast as ACKs return, and otherwise, without SACK, one
+    /// segment per round trip.
+    pub(super) fn outgrows_cache(&self) -> bool {
+        let outstanding = self.lowest_missing().map_or(0, |lowest| self.last_seen.since(lowest));
+        outstanding.saturating_sub(self.cache.bytes()) > outstanding / 8
+    }
+
     /// The cached segment that holds it.
     pub(super) fn lowest_entry(&self) -> Option<&Entry> {
         let index = self.cache.find(self.lowest_missing()?)?;

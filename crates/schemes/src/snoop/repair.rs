@@ -16,7 +16,7 @@ use super::restart::Phase;
 use super::rtt::RoundTrip;
 use super::sack::{Arrived, Evidence};
 use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
-use super::{Context, aside, disclosure, rule};
+use super::{Context, aside, assist, disclosure, rule};
 use sansio::{Duration, Instant, Sink};
 use wire::tcp::Seq;
 
@@ -121,8 +121,13 @@ fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     if lost_at > now {
         return flow.timers.set(Timer::Reordering, lost_at);
     }
-    disclosure::on_sign_of_loss(flow, context);
-    if flow.disclosure.is_open() {
+    disclosure::on_sign_of_loss(flow, context, now);
+    if flow.cache.front().is_none_or(|entry| is_left_to_the_sender(flow, entry)) {
+        return;
+    }
+    let settled_at = now - flow.round_trip.answered_within();
+    let is_told = flow.cache.front().is_some_and(|entry| entry.sender_retransmitted);
+    if is_told && assist::ramp_if_faster(flow, settled_at, context, now) {
         return;
     }
     rule(context.sink, flow.key, None, ("MOD-1", "overtaken, re-sent", ack.0.into()));

@@ -116,8 +116,10 @@ pub(super) fn on_silence(flow: &mut Flow, context: &mut Context<'_, impl Sink>, 
         // Probes that nothing may follow would only keep the sender from its own timeout.
         return;
     }
-    if flow.lowest_entry().is_none() && !flow.evidence.has_seen_sack() {
-        // What is missing is not here, and what is here has probably arrived: the sender's move.
+    let is_elsewhere = flow.lowest_entry().is_none() || flow.outgrows_cache();
+    if is_elsewhere && !flow.evidence.has_seen_sack() {
+        // What is missing is not here, and what is here has probably arrived; or there is so much
+        // else that the sender's timeout is the faster way: its move.
         return;
     }
     flow.phase = Phase::Probing { since: now, waiting_since: None };

@@ -64,6 +64,11 @@ impl RoundTrip {
         (self.deviation * 4).max(self.smoothed / 4)
     }
 
+    /// What departed longer ago is answered or lost.
+    pub(super) fn answered_within(&self) -> Duration {
+        self.smoothed + self.margin()
+    }
+
     /// The shortest one of the last 10 to 20 s; zero before the first sample.
     pub(super) fn shortest(&self) -> Duration {
         self.shortest[0].min(self.shortest[1])

@@ -36,6 +36,8 @@ pub(super) struct Evidence {
     delivered_before: u32,
     /// Cached segments above the last ACK that arrived, as far as duplicate ACKs tell.
     arrived: u32,
+    /// The same of duplicates that may answer the agent's own.
+    arrived_or_own: u32,
     /// Extra time granted to a segment that others overtake; see `on_unneeded`.
     pub(super) allowance: Duration,
     /// The flow carried SACK blocks.
@@ -88,14 +90,24 @@ impl Evidence {
         self.arrived
     }
 
-    /// A duplicate ACK came: one more.
-    pub(super) fn on_duplicate(&mut self) {
-        self.arrived = self.arrived.saturating_add(1);
+    /// The same, and those that the agent's own duplicates may have caused.
+    pub(super) fn arrived_at_most(&self) -> u32 {
+        self.arrived.saturating_add(self.arrived_or_own)
     }
 
-    /// `count` cached segments were acknowledged at once: all but the lowest had arrived before.
-    pub(super) fn on_acknowledged(&mut self, count: u32) {
-        self.arrived = self.arrived.saturating_sub(count.saturating_sub(1));
+    /// A duplicate ACK came: one more. True if it may answer one of the agent's own duplicates.
+    pub(super) fn on_duplicate(&mut self, now: Instant) -> bool {
+        let is_own = self.expects_own_duplicate(now);
+        let count = if is_own { &mut self.arrived_or_own } else { &mut self.arrived };
+        *count = count.saturating_add(1);
+        is_own
+    }
+
+    /// `count` cached segments were acknowledged at once: all but the lowest had arrived before. So
+    /// many are left; duplicates for what is not cached may have been counted, too.
+    pub(super) fn on_acknowledged(&mut self, count: u32, left: usize) {
+        self.arrived = self.arrived.saturating_sub(count.saturating_sub(1)).min(left as u32);
+        self.arrived_or_own = self.arrived_or_own.min(left as u32);
     }
 
     /// True if a duplicate ACK may answer one of the agent's own duplicates.

@@ -252,3 +252,59 @@ fn mod_1_a_late_driver_reads_all_acks_before_time_tells_of_losses() {
     drill.after_millis(29).sack(20_000, &[(25_000, 29_000)]).ack(22_000).ack(29_000).quietly();
     assert_eq!(drill.statistics().retransmissions, 1);
 }
+
+/// Segments take 10 ms, and so many are acknowledged; then 60 go at once, and the lowest is lost.
+fn window_with_a_hole() -> Drill {
+    let mut drill = Drill::modern();
+    for number in 0..20 {
+        drill.segments(number, 1).after_millis(10).ack(number * 1000 + 1000);
+    }
+    drill.segments(20, 60).after_millis(10).quietly();
+    drill.ack(20_000).expect(&["radio high 20000..21000 local", "SNOOP-ACK-7 ack 20000"]);
+    drill
+}
+
+#[test]
+fn without_sack_the_sender_learns_of_many_losses_as_soon_as_their_duplicates_are_missing() {
+    let mut drill = window_with_a_hole();
+    // 40 of the 59 behind it arrive, then its copy: 19 are missing, and others are on their way.
+    for _ in 1..40 {
+        drill.ack(20_000);
+    }
+    drill.segments(80, 10).after_millis(10).quietly().ack(21_000).expect(&["wired ack 21000"]);
+    drill.ack(21_000).expect(&["wired ack 21000"]);
+    assert_eq!(drill.statistics().episodes_shown, 1);
+}
+
+#[test]
+fn without_sack_few_losses_are_hidden_however_few_duplicates_are_to_come() {
+    let mut drill = window_with_a_hole();
+    for _ in 1..56 {
+        drill.ack(20_000);
+    }
+    drill.segments(80, 10).after_millis(10).quietly().ack(21_000);
+    drill.expect(&["wired ack 21000", "radio high 21000..22000 local"]);
+    assert_eq!(drill.statistics().episodes_shown, 0);
+}
+
+#[test]
+fn without_sack_the_sender_is_not_told_by_duplicates_that_cannot_come() {
+    let mut drill = window_with_a_hole();
+    for _ in 1..40 {
+        drill.ack(20_000);
+    }
+    // Nothing is on its way but the copy.
+    drill.after_millis(10).quietly().ack(21_000);
+    drill.expect(&["wired ack 21000", "radio high 21000..22000 local"]);
+}
+
+#[test]
+fn without_sack_a_window_that_the_cache_cannot_hold_is_left_to_the_senders_timeout() {
+    for (segments, probes) in [(8, 1), (12, 0)] {
+        let config = Config { cache_bytes_max: 8_000, cache_mark_percent: 100, ..Config::modern() };
+        let mut drill = Drill::new(config);
+        drill.segments(0, 1).after_millis(10).ack(1000).segments(1, segments).quietly();
+        drill.after_millis(75).quietly();
+        assert_eq!(drill.statistics().probes, probes, "{segments} segments");
+    }
+}

@@ -5,6 +5,7 @@ mod determinism;
 mod mobiles;
 mod physics;
 mod plans;
+mod short_queues;
 mod soft_state;
 mod stories;
 mod tahoe;
