@@ -196,7 +196,7 @@ pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Si
 
 /// Without SACK blocks each hole costs a local round trip, during which nothing tells how long the
 /// queue is. If a window has many of them, the sender overruns a queue that nobody sees, or the air
-/// is bad: the sender is told, as soon as so many are repaired or are seen to be missing ([`lost`]).
+/// is bad: the sender is told, as soon as so many are repaired or seen to be missing ([`lost`]).
 /// If its smaller window then has few, it was the queue, and so it is when as much is in flight
 /// again; if not, it was the air, and it takes twice as many to tell again.
 fn are_too_many(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) -> bool {
