@@ -311,7 +311,8 @@ fn on_new_ack(
     flow.expected_dupacks = 0;
     flow.dupacks = 0;
     flow.withheld_since = None;
-    flow.disclosure.on_new_ack(ack, flow.cache.len());
+    let flight = flow.cache.len();
+    flow.disclosure.on_new_ack(ack, flight, now);
     if let Some(end) = flow.episode_end {
         if ack.at_or_after(end) || flow.cache.is_empty() {
             flow.episode_end = None;

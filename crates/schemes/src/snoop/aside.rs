@@ -22,7 +22,7 @@ pub(super) enum Reason {
     RepairsUnneeded,
 }
 
-/// The rests of a flow after needless repairs.
+/// The rests of a flow, each twice as long as the one before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
     /// The end of the latest, in whole seconds of the agent's clock.
@@ -35,13 +35,13 @@ impl Rest {
     /// None yet.
     pub(super) const NONE: Rest = Rest { until_s: 0, count: 0 };
 
-    fn begin(&mut self, now: Instant) {
+    pub(super) fn begin(&mut self, now: Instant) {
         let until = now + REST * (1 << self.count);
         self.until_s = u32::try_from(until.as_nanos() / 1_000_000_000).unwrap_or(u32::MAX);
         self.count = (self.count + 1).min(RESTS_GROW);
     }
 
-    fn is_over(&self, now: Instant) -> bool {
+    pub(super) fn is_over(&self, now: Instant) -> bool {
         now >= Instant::from_nanos(u64::from(self.until_s) * 1_000_000_000)
     }
 }
@@ -57,7 +57,7 @@ impl Reason {
 
 /// New segments without any ACK before the agent concludes that ACKs take another way. A sender
 /// that gets no ACKs at all stops after its window; 64 segments are a window of 93 KB.
-const SEGMENTS_UNANSWERED: u32 = 64;
+const SEGMENTS_UNANSWERED: u16 = 64;
 /// The time without any ACK that must have passed too: during an outage even a slow sender has
 /// reached its retransmission timeout by then, and new data stops.
 const TIME_UNANSWERED: Duration = Duration::from_secs(3);
@@ -103,7 +103,7 @@ pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Si
 /// Looks back at a batch of repairs.
 pub(super) fn judge(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let (unneeded, judged) = flow.evidence.unneeded_of_judged();
-    let useless = judged >= JUDGED_BATCH && unneeded * 2 > judged;
+    let useless = judged >= JUDGED_BATCH && unneeded > judged / 2;
     if useless && context.config.stand_aside == StandAside::IfUseless {
         flow.rest.begin(now);
         stand_aside(flow, Reason::RepairsUnneeded, context);

@@ -102,7 +102,8 @@ fn on_new(
     now: Instant,
 ) {
     flow.last_seen = range.1;
-    flow.segments_unanswered = flow.segments_unanswered.saturating_add(packet.segments());
+    let segments = u16::try_from(packet.segments()).unwrap_or(u16::MAX);
+    flow.segments_unanswered = flow.segments_unanswered.saturating_add(segments);
     let percent = u64::from(context.config.bounds.retransmission_percent);
     let most = u64::from(context.config.bounds.retransmission_floor_bytes)
         + u64::from(context.config.cache_bytes_max);

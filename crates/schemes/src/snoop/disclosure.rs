@@ -27,6 +27,7 @@
 use super::cache::{Copy, Entry};
 use super::config::{Config, Congestion, Departures, Restart};
 use super::flow::Flow;
+use super::trial::Trial;
 use super::{Context, rule};
 use sansio::{Duration, Instant, Sink};
 use wire::tcp::Seq;
@@ -45,6 +46,8 @@ pub(super) struct Disclosure {
     overrun_at: u16,
     /// How often they were too many, without that.
     told: u8,
+    /// Are losses that do not end the queue's?
+    trial: Trial,
     /// Everything passes,
     is_open: bool,
     /// until the ACK reaches this.
@@ -70,6 +73,7 @@ impl Disclosure {
             repaired: 0,
             overrun_at: u16::MAX,
             told: 0,
+            trial: Trial::NONE,
             is_open: false,
             open_until: start,
             departed_end: start,
@@ -94,9 +98,11 @@ impl Disclosure {
 
     /// The mobile host has everything up to `ack`; so many segments are in flight.
     #[inline]
-    pub(super) fn on_new_ack(&mut self, ack: Seq, flight: usize) {
+    pub(super) fn on_new_ack(&mut self, ack: Seq, flight: usize, now: Instant) {
         self.is_open &= self.open_until.after(ack);
+        self.trial.on_new_ack((ack, self.departed_end), self.is_open, flight, now);
         if self.is_hiding() && ack.at_or_after(self.hidden_until) {
+            self.trial.on_window(self.repaired, flight);
             if self.repaired <= FEW {
                 self.told = 0;
             } else if flight < usize::from(self.overrun_at) * 3 / 4 {
@@ -128,6 +134,7 @@ impl Disclosure {
     pub(super) fn on_repair(&mut self, now: Instant) {
         self.on_hidden(now);
         self.repaired = self.repaired.saturating_add(1);
+        self.trial.on_repair();
     }
 
     /// True if many losses of one window have been repaired, one after the other.
@@ -161,6 +168,7 @@ impl Disclosure {
     /// An outage was not the sender's fault.
     pub(super) fn forgive(&mut self) {
         (self.is_open, self.hidden_since, self.repaired) = (false, Instant::ZERO, 0);
+        self.trial.forgive();
     }
 
     /// True if losses have been hidden for as long as they may be.
@@ -188,8 +196,13 @@ pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Si
     if flow.disclosure.is_open() || is_repaired {
         return;
     }
-    let is_overdue = !has_sack && flow.disclosure.is_overdue(context.config, now);
-    if is_overdue || is_congested(flow, context) || !has_sack && are_too_many(flow, context, now) {
+    let shall_know = match has_sack {
+        true => begins_trial(flow, context.config, now),
+        false => {
+            flow.disclosure.is_overdue(context.config, now) || are_too_many(flow, context, now)
+        }
+    };
+    if shall_know || is_congested(flow, context) {
         show(flow, context);
     }
 }
@@ -220,6 +233,17 @@ fn are_too_many(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Inst
     true
 }
 
+/// With SACK blocks: if losses do not end, the sender learns of them by way of trial.
+fn begins_trial(flow: &mut Flow, config: &Config, now: Instant) -> bool {
+    let (disclosure, flight) = (&mut flow.disclosure, flow.cache.len());
+    let may_show = matches!(config.congestion, Congestion::Show { .. });
+    let begins = may_show && disclosure.trial.begins(disclosure.repaired, flight, now);
+    if begins {
+        disclosure.repaired = 0;
+    }
+    begins
+}
+
 /// How many are lost of the segments that should have been answered by now, and how many those are:
 /// each that arrived behind the lowest hole caused a duplicate. None if nothing is left on its way
 /// whose duplicates could tell the sender.
@@ -234,7 +258,7 @@ fn lost(flow: &Flow, now: Instant) -> (usize, usize) {
     if !flow.round_trip.is_known() || flow.cache.len() - settled < DUPACKS_TELL {
         return (0, 0);
     }
-    (settled.saturating_sub(flow.evidence.arrived_at_most() as usize), settled)
+    (settled.saturating_sub(flow.evidence.arrived_at_most().into()), settled)
 }
 
 /// From here on the sender learns of every loss of what it has sent so far.

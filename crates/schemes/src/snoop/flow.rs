@@ -33,7 +33,7 @@ pub(super) struct Flow {
     /// Why the agent leaves the flow alone, if it does.
     pub(super) aside: Option<Reason>,
     /// New segments from the fixed host since the mobile host was last heard.
-    pub(super) segments_unanswered: u32,
+    pub(super) segments_unanswered: u16,
     /// Unacknowledged segments.
     pub(super) cache: Cache,
     /// Segments put into the normal queue and cached, counted modulo 2^32.

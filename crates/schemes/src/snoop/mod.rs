@@ -36,6 +36,7 @@ mod rtt;
 mod sack;
 mod statistics;
 mod timers;
+mod trial;
 mod uplink;
 mod yielding;
 

@@ -33,13 +33,14 @@ impl Evidence {
         let alike = if entry.retransmissions > 0 { self.latest } else { self.latest_in_line };
         if let Some(arrived) = alike.filter(overtook) {
             let allowance = self.allowance;
-            let wait = if allowance.is_zero() { allowance } else { arrived.round_trip + allowance };
+            let wait =
+                if allowance.is_zero() { allowance } else { arrived.round_trip() + allowance };
             return Some(entry.departed_at + wait);
         }
         self.latest.filter(|arrived| overtook(arrived) && round_trip.is_known())?;
         // Without blocks it may have waited at the mobile host, behind a hole.
         let latest = self.latest_in_line.filter(|_| self.has_seen_sack());
-        let latest = latest.map_or(Duration::ZERO, |arrived| arrived.round_trip);
+        let latest = latest.map_or(Duration::ZERO, |arrived| arrived.round_trip());
         let in_line = round_trip.smoothed().max(latest);
         Some(entry.departed_at + in_line + round_trip.margin().max(self.allowance))
     }
@@ -106,11 +107,18 @@ pub(super) fn on_given_up(
 fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let Some((ack, entry)) = flow.last_ack.zip(flow.cache.front()) else { return };
     let departed_order = entry.departed_order;
-    let first_repair = entry.copy == Copy::Departed && entry.retransmissions == 0;
-    if entry.start.after(ack) || !first_repair || flow.phase != Phase::Steady {
+    let is_at_ack = entry.start.at_or_before(ack) && entry.copy == Copy::Departed;
+    if !is_at_ack || flow.phase != Phase::Steady || is_left_to_the_sender(flow, entry) {
         return;
     }
-    if is_left_to_the_sender(flow, entry) {
+    let settled_at = now - flow.round_trip.answered_within();
+    let is_repaired = entry.retransmissions > 0;
+    let is_told = entry.sender_retransmitted || flow.disclosure.is_open();
+    if is_repaired {
+        // If it is lost again, others of its kind are, too; by itself it is the timer's.
+        if is_told {
+            assist::ramp_if_faster(flow, settled_at, context, now);
+        }
         return;
     }
     let Some(mut lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { return };
@@ -125,8 +133,6 @@ fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     if flow.cache.front().is_none_or(|entry| is_left_to_the_sender(flow, entry)) {
         return;
     }
-    let settled_at = now - flow.round_trip.answered_within();
-    let is_told = flow.cache.front().is_some_and(|entry| entry.sender_retransmitted);
     if is_told && assist::ramp_if_faster(flow, settled_at, context, now) {
         return;
     }

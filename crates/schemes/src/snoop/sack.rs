@@ -35,19 +35,19 @@ pub(super) struct Evidence {
     /// That count when holes were last re-sent.
     delivered_before: u32,
     /// Cached segments above the last ACK that arrived, as far as duplicate ACKs tell.
-    arrived: u32,
+    arrived: u16,
     /// The same of duplicates that may answer the agent's own.
-    arrived_or_own: u32,
+    arrived_or_own: u16,
     /// Extra time granted to a segment that others overtake; see `on_unneeded`.
     pub(super) allowance: Duration,
     /// The flow carried SACK blocks.
     seen_sack: bool,
     /// Duplicate ACKs to come that answer the agent's own duplicates, and until when.
-    own_duplicates: u32,
+    own_duplicates: u16,
     own_duplicates_until: Instant,
     /// Repairs judged in the current batch, and those of them that were not needed.
-    judged: u32,
-    unneeded: u32,
+    judged: u16,
+    unneeded: u16,
 }
 
 /// A departure that arrived.
@@ -55,11 +55,21 @@ pub(super) struct Evidence {
 pub(super) struct Arrived {
     /// Its place among the departures.
     pub(super) order: u32,
-    /// Time from its departure to the ACK that showed it.
-    pub(super) round_trip: Duration,
+    /// Time from its departure to the ACK that showed it, in microseconds.
+    round_trip_us: u32,
 }
 
 impl Arrived {
+    fn new(order: u32, round_trip: Duration) -> Self {
+        let micros = round_trip.as_nanos().div_ceil(1_000);
+        Arrived { order, round_trip_us: u32::try_from(micros).unwrap_or(u32::MAX) }
+    }
+
+    /// Time from its departure to the ACK that showed it, rounded up to a microsecond.
+    pub(super) fn round_trip(&self) -> Duration {
+        Duration::from_micros(self.round_trip_us.into())
+    }
+
     #[inline]
     fn replace_older(self, latest: &mut Option<Arrived>) {
         if latest.is_none_or(|latest| (self.order.wrapping_sub(latest.order) as i32) > 0) {
@@ -86,12 +96,12 @@ impl Evidence {
     }
 
     /// Segments above the last ACK that arrived, as duplicate ACKs without blocks tell.
-    pub(super) fn arrived(&self) -> u32 {
+    pub(super) fn arrived(&self) -> u16 {
         self.arrived
     }
 
     /// The same, and those that the agent's own duplicates may have caused.
-    pub(super) fn arrived_at_most(&self) -> u32 {
+    pub(super) fn arrived_at_most(&self) -> u16 {
         self.arrived.saturating_add(self.arrived_or_own)
     }
 
@@ -106,8 +116,9 @@ impl Evidence {
     /// `count` cached segments were acknowledged at once: all but the lowest had arrived before. So
     /// many are left; duplicates for what is not cached may have been counted, too.
     pub(super) fn on_acknowledged(&mut self, count: u32, left: usize) {
-        self.arrived = self.arrived.saturating_sub(count.saturating_sub(1)).min(left as u32);
-        self.arrived_or_own = self.arrived_or_own.min(left as u32);
+        let (count, left) = (clamped(count), clamped(left as u32));
+        self.arrived = self.arrived.saturating_sub(count.saturating_sub(1)).min(left);
+        self.arrived_or_own = self.arrived_or_own.min(left);
     }
 
     /// True if a duplicate ACK may answer one of the agent's own duplicates.
@@ -125,7 +136,7 @@ impl Evidence {
         if now > self.own_duplicates_until {
             self.own_duplicates = 0;
         }
-        self.own_duplicates = self.own_duplicates.saturating_add(count);
+        self.own_duplicates = self.own_duplicates.saturating_add(clamped(count));
         self.own_duplicates_until = until;
     }
 
@@ -141,7 +152,7 @@ impl Evidence {
     }
 
     /// How many repairs out of how many of the current batch were not needed.
-    pub(super) fn unneeded_of_judged(&mut self) -> (u32, u32) {
+    pub(super) fn unneeded_of_judged(&mut self) -> (u16, u16) {
         let batch = (self.unneeded, self.judged);
         if self.judged >= JUDGED_BATCH {
             (self.unneeded, self.judged) = (0, 0);
@@ -153,7 +164,7 @@ impl Evidence {
     /// trip more (RFC 8985, section 6.2), up to the smoothed one.
     fn on_unneeded(&mut self, round_trip: &RoundTrip) {
         self.allowance = (self.allowance + round_trip.shortest() / 4).min(round_trip.smoothed());
-        self.unneeded += 1;
+        self.unneeded = self.unneeded.saturating_add(1);
     }
 
     /// A segment joined the cache below data that has arrived: the sender filled a hole, and the
@@ -192,8 +203,13 @@ impl Evidence {
     }
 }
 
+/// A count of segments that takes two bytes: no cache holds more.
+fn clamped(count: u32) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
 /// Repairs judged before the agent asks itself whether they are of use.
-pub(super) const JUDGED_BATCH: u32 = 64;
+pub(super) const JUDGED_BATCH: u16 = 64;
 
 /// A cached segment arrived at the mobile host. The time of its departure is returned if it is a
 /// valid sample of the round trip: one copy only was ever sent (Karn's rule, as SNOOP-ACK-2).
@@ -215,7 +231,7 @@ pub(super) fn on_delivered(
     }
     let since_departure = now.since(entry.departed_at);
     if entry.retransmissions > 0 {
-        evidence.judged += 1;
+        evidence.judged = evidence.judged.saturating_add(1);
         if entry.copy == Copy::Requeued || since_departure < round_trip.shortest() {
             // Answered sooner than the copy could be: the original had arrived.
             evidence.on_unneeded(round_trip);
@@ -225,7 +241,7 @@ pub(super) fn on_delivered(
         }
         evidence.allowance = evidence.allowance - evidence.allowance / 16;
     }
-    let arrived = Arrived { order: entry.departed_order, round_trip: since_departure };
+    let arrived = Arrived::new(entry.departed_order, since_departure);
     arrived.replace_older(&mut evidence.latest);
     if entry.retransmissions == 0 {
         arrived.replace_older(&mut evidence.latest_in_line);

@@ -37,3 +37,26 @@ fn modern_leaves_a_sender_without_sack_no_slower_than_it_was() {
         }
     }
 }
+
+/// A sender whose losses are all repaired keeps a window that the queue cannot take: of a third of
+/// its packets none gets through at first. It has to be told; where the air loses as much, it must
+/// not be, but once.
+#[test]
+fn mod_18_losses_that_do_not_end_are_hidden_only_if_the_air_has_them() {
+    let run = |link: &str| {
+        let text = format!(
+            "{link}\nwired-rate = \"1Gbit/s\"\nduration = \"10s\"\ntcp = \"cubic\"\n\
+             schemes = \"snoop-modern\""
+        );
+        let (case, plan) = plans(&text).swap_remove(0);
+        let outcome = sim::run(&plan, 1, trace::Nothing);
+        assert_eq!(outcome.failures, [], "{case:?}");
+        outcome.measures
+    };
+    let queue = run("rate = \"81475kbit/s\"\ndelay = \"3607us\"\nqueue = \"25p\"\n\
+                     wired-delay = \"540us\"\ndepartures = \"device\"");
+    let segments = queue.transfers[0].delivered_bytes / 1448;
+    assert!(queue.retransmissions_local * 50 < segments, "{}", queue.retransmissions_local);
+    let air = run("rate = \"10Mbit/s\"\ndelay = \"5ms\"\nwired-delay = \"40ms\"\nloss = \"17%\"");
+    assert!(air.transfers[0].delivered_bytes > 8_000_000, "{}", air.transfers[0].delivered_bytes);
+}
