@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn mod_18_losses_that_a_smaller_window_has_too_are_the_airs() {
+    fn congestion_losses_that_a_smaller_window_has_too_are_the_airs() {
         let mut trial = told(at(1));
         watch(&mut trial, 30, at(1));
         for second in 2..16 {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn mod_18_losses_that_a_smaller_window_has_not_are_the_queues_and_are_told_again_at_once() {
+    fn congestion_losses_that_a_smaller_window_has_not_are_the_queues_and_are_told_again_at_once() {
         let mut trial = told(at(1));
         watch(&mut trial, 2, at(1));
         assert!(!trial.begins(10, 80, at(2)), "less than before is in flight");
@@ -187,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn mod_18_a_little_less_is_no_answer_and_the_sender_is_told_once_more() {
+    fn congestion_a_little_less_is_no_answer_and_the_sender_is_told_once_more() {
         let mut trial = told(at(1));
         watch(&mut trial, 25, at(1));
         assert!(trial.begins(25, 70, at(1)));
     }
 
     #[test]
-    fn mod_18_an_outage_or_a_window_with_few_losses_begins_the_count_anew() {
+    fn congestion_an_outage_or_a_window_with_few_losses_begins_the_count_anew() {
         for is_outage in [false, true] {
             let mut trial = Trial::NONE;
             (0..2).for_each(|_| trial.on_window(30, FLIGHT));

@@ -42,7 +42,7 @@ fn modern_leaves_a_sender_without_sack_no_slower_than_it_was() {
 /// its packets none gets through at first. It has to be told; where the air loses as much, it must
 /// not be, but once.
 #[test]
-fn mod_18_losses_that_do_not_end_are_hidden_only_if_the_air_has_them() {
+fn congestion_losses_that_do_not_end_are_hidden_only_if_the_air_has_them() {
     let run = |link: &str| {
         let text = format!(
             "{link}\nwired-rate = \"1Gbit/s\"\nduration = \"10s\"\ntcp = \"cubic\"\n\
