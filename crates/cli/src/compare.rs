@@ -38,8 +38,8 @@ pub(crate) fn compare(args: &CompareArgs, quiet: bool) -> Result<(), Error> {
     page::write(&report, &scenario, &comparison.rows, &judged.advice)?;
     print(&args.output, &document)?;
     if !args.output.json {
-        let validated = table::validated(&judged.validation);
-        println!("\n{}\n\n{validated}\nReport: {}", judged.advice, report.display());
+        let validated = table::validated(&judged.validation).join("\n");
+        println!("\n{}\n\n{validated}\n\nReport: {}", judged.advice, report.display());
     }
     verdict(&comparison)
 }
@@ -52,7 +52,8 @@ pub(crate) fn run(args: &RunArgs, quiet: bool) -> Result<(), Error> {
     rundir::write_summary(&args.output.out, &document)?;
     print(&args.output, &document)?;
     if !args.output.json {
-        println!("\n{}\nRuns: {}", table::validated(&judged.validation), args.output.out.display());
+        let validated = table::validated(&judged.validation).join("\n");
+        println!("\n{validated}\n\nRuns: {}", args.output.out.display());
     }
     verdict(&comparison)
 }

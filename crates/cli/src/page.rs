@@ -35,7 +35,8 @@ pub(crate) fn write_played(
     (rows, advice): (&[Row], &str),
     played: &[Played],
 ) -> Result<(), Error> {
-    let mut sections = sections(scenario, rows, advice, &[]);
+    let remarks = table::validated(&study::validation(scenario, rows));
+    let mut sections = sections(scenario, rows, advice, &remarks);
     sections.extend(graph(scenario, played.iter().map(played_panel).collect()));
     save(path, scenario, sections)
 }

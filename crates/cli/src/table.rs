@@ -377,9 +377,9 @@ fn triple(quantiles: Option<Quantiles>) -> Cell {
     })
 }
 
-/// A line for each sender: how well its model is known.
-pub(crate) fn validated(senders: &[Validation]) -> String {
-    senders.iter().map(|sender| format!("Model of {sender}\n")).collect()
+/// A sentence for each sender: how well its model is known.
+pub(crate) fn validated(senders: &[Validation]) -> Vec<String> {
+    senders.iter().map(|sender| format!("Model of {sender}")).collect()
 }
 
 /// Sentences about how honest the lab's radio was in these rows; none for the simulator's.

@@ -71,7 +71,7 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
     rundir::write_summary(&args.output.out, &document)?;
     let mut remarks = table::radio_remarks(&comparison.rows);
     remarks.extend(unmodelled(&scenario, &cases));
-    remarks.extend(judged.validation.iter().map(|sender| format!("Model of {sender}")));
+    remarks.extend(table::validated(&judged.validation));
     let report = args.output.out.join(rundir::REPORT);
     let shown = page::Lab {
         timelines: &measured.timelines,
