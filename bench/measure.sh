@@ -8,6 +8,7 @@ lasthop=${1:?usage: bench/measure.sh PATH-OF-LASTHOP [LANES]}
 lanes=${2:-8}
 cd "$(dirname "$0")/.."
 out=docs/measurements.md
+built=$(git rev-parse --short HEAD)
 records=lasthop-out/measure
 rm -rf "$records"
 scratch=$(mktemp -d)
@@ -79,7 +80,7 @@ the real daemon at the base station, our emulated radio. Every byte is compared 
 the simulator say `sim`.
 
 HEAD
-  printf 'Linux %s, %s, lasthop %s.\n' "$(uname -r)" "$(date -u +%F)" "$(git rev-parse --short HEAD)"
+  printf 'Linux %s, %s, lasthop %s.\n' "$(uname -r)" "$(date -u +%F)" "$built"
   cat "$scratch/page"
   [ -f docs/when-not.md ] && { echo; cat docs/when-not.md; }
 } >"$out"
