@@ -45,9 +45,18 @@ pub(super) fn on_partial_ack(
     }
 }
 
+/// The segment at the ACK is lost (again). True if the agent sends it and what follows in order:
+/// only if the sender knows of the losses and has done about them what it does.
+pub(super) fn on_hole(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) -> bool {
+    let is_repeated = flow.lowest_entry().is_some_and(|entry| entry.sender_retransmitted);
+    let is_told = is_repeated || flow.disclosure.is_open();
+    let settled_at = now - flow.round_trip.answered_within();
+    is_told && !flow.evidence.has_seen_sack() && ramp_if_faster(flow, settled_at, context, now)
+}
+
 /// Sends again what departed until `settled_at`, in order, unless it takes less time to repair one
 /// hole after the other. True if it does.
-pub(super) fn ramp_if_faster(
+fn ramp_if_faster(
     flow: &mut Flow,
     settled_at: Instant,
     context: &mut Context<'_, impl Sink>,

@@ -218,15 +218,17 @@ fn are_too_many(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Inst
         return false;
     }
     let flight = flow.cache.len();
-    let (lost, of) = lost(flow, now);
-    let disclosure = &mut flow.disclosure;
-    let told = disclosure.told.min(8);
-    let is_overrun = flight >= usize::from(disclosure.overrun_at) * 7 / 8;
-    let are_many = usize::from(disclosure.repaired) >= MANY.max(flight / 5) << told;
-    let will_be = lost >= MANY.max(of / 5) << told;
-    if !is_overrun && !are_many && !will_be {
+    let Disclosure { told, repaired, overrun_at, .. } = flow.disclosure;
+    let many = |of: usize| MANY.max(of / 5) << told.min(8);
+    let are_many =
+        flight >= usize::from(overrun_at) * 7 / 8 || usize::from(repaired) >= many(flight) || {
+            let (lost, of) = lost(flow, now);
+            lost >= many(of)
+        };
+    if !are_many {
         return false;
     }
+    let disclosure = &mut flow.disclosure;
     disclosure.told = disclosure.told.saturating_add(1);
     disclosure.overrun_at = u16::try_from(flight).unwrap_or(u16::MAX);
     disclosure.repaired = 0;

@@ -111,14 +111,9 @@ fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     if !is_at_ack || flow.phase != Phase::Steady || is_left_to_the_sender(flow, entry) {
         return;
     }
-    let settled_at = now - flow.round_trip.answered_within();
-    let is_repaired = entry.retransmissions > 0;
-    let is_told = entry.sender_retransmitted || flow.disclosure.is_open();
-    if is_repaired {
+    if entry.retransmissions > 0 {
         // If it is lost again, others of its kind are, too; by itself it is the timer's.
-        if is_told {
-            assist::ramp_if_faster(flow, settled_at, context, now);
-        }
+        assist::on_hole(flow, context, now);
         return;
     }
     let Some(mut lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { return };
@@ -133,7 +128,7 @@ fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
     if flow.cache.front().is_none_or(|entry| is_left_to_the_sender(flow, entry)) {
         return;
     }
-    if is_told && assist::ramp_if_faster(flow, settled_at, context, now) {
+    if assist::on_hole(flow, context, now) {
         return;
     }
     rule(context.sink, flow.key, None, ("MOD-1", "overtaken, re-sent", ack.0.into()));

@@ -156,7 +156,6 @@ fn on_round_trip(
         return None;
     };
     let seq = entry.start;
-    let is_told = entry.sender_retransmitted || flow.disclosure.is_open();
     if repair::is_left_to_the_sender(flow, entry) {
         arm_round_trip(flow, context.config, now);
         return None;
@@ -173,11 +172,9 @@ fn on_round_trip(
             flow.timers.set(Timer::RoundTrip, due);
             return None;
         }
-    }
-    let settled_at = now - flow.round_trip.answered_within();
-    let one_by_one = !flow.evidence.has_seen_sack() && context.config.repair == Repair::Evidence;
-    if one_by_one && is_told && assist::ramp_if_faster(flow, settled_at, context, now) {
-        return None;
+        if assist::on_hole(flow, context, now) {
+            return None;
+        }
     }
     rule(context.sink, flow.key, None, ("SNOOP-TMR-2", "round-trip timer", seq.0.into()));
     arm_round_trip(flow, context.config, now);
