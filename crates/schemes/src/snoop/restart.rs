@@ -120,6 +120,8 @@ pub(super) fn on_silence(flow: &mut Flow, context: &mut Context<'_, impl Sink>, 
     if is_elsewhere && !flow.evidence.has_seen_sack() {
         // What is missing is not here, and what is here has probably arrived; or there is so much
         // else that the sender's timeout is the faster way: its move.
+        let lacks = flow.last_seen.0.into();
+        rule(context.sink, flow.key, None, ("MOD-14", "left to the sender: not cached", lacks));
         return;
     }
     flow.phase = Phase::Probing { since: now, waiting_since: None };
