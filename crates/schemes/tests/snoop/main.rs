@@ -1,5 +1,6 @@
 //! What the Snoop agent does, seen from outside: the paper's rules one by one.
 
+mod bounds;
 mod closed_loop;
 mod drill;
 mod hidden_queue;
@@ -8,4 +9,5 @@ mod modern;
 mod nack;
 mod paper;
 mod restart;
+mod timers;
 mod world;

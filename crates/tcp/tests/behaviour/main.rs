@@ -8,6 +8,7 @@ mod linux_sack;
 mod ns2;
 mod pair;
 mod properties;
+mod recovery;
 mod sending;
 mod smoltcp;
 mod transfer;

@@ -1,0 +1,132 @@
+//! What the agent never does, whatever comes: bounds of its state and its sending, and flows that it
+//! leaves alone (MOD-13, MOD-14, MOD-20, MOD-23).
+
+use crate::drill::{Drill, FIXED, MOBILE, segment, tcp_mut};
+use crate::modern::{window, with_bounds};
+use sansio::{Host, PacketId, Payload, Side, StreamId};
+use schemes::snoop::Config;
+use schemes::snoop::config::Bounds;
+use wire::tcp::{Flags, Options, kind};
+
+#[test]
+fn mod_13_a_signed_or_multipath_flow_gets_no_ack_made_by_the_agent() {
+    for option in [kind::MD5, kind::AUTHENTICATION, kind::MPTCP] {
+        let mut drill = window();
+        drill.data_with(0..1000, |packet| {
+            tcp_mut(packet).options = Options::from_bytes(&[option, 4, 0, 0]).expect("fits");
+        });
+        drill.expect(&["radio 0..1000"]);
+    }
+}
+
+#[test]
+fn mod_14_agent_acks_are_bounded_per_second_and_the_rest_is_forwarded() {
+    let mut drill = Drill::new(with_bounds(|bounds| bounds.agent_acks_per_second = 2));
+    drill.segments(0, 3).ack(3000).quietly();
+    let (answered, passed) =
+        (&["wired ack 3000 agent", "SNOOP-DATA-4 0..1000"], &["radio 0..1000"]);
+    drill.data(0..1000).expect(answered).data(0..1000).expect(answered);
+    drill.data(0..1000).expect(passed);
+    assert!(drill.acted("snoop agent ACKs per second"));
+    drill.after_millis(1000).data(0..1000).expect(answered);
+}
+
+#[test]
+fn mod_14_retransmissions_are_bounded_by_what_was_forwarded() {
+    let bounds = |bounds: &mut Bounds| {
+        bounds.retransmission_percent = 10;
+        bounds.retransmission_floor_bytes = 0;
+    };
+    let mut drill = Drill::new(with_bounds(bounds));
+    drill.segments(0, 10).after_millis(10).ack(0).quietly();
+    // 10 % of 10,000 bytes: one segment.
+    drill.sack(0, &[(5000, 6000)]);
+    assert_eq!(drill.statistics().retransmissions, 1);
+    assert!(drill.statistics().retransmissions_refused > 0);
+}
+
+#[test]
+fn mod_14_forged_duplicates_cannot_make_it_send_more_than_once_per_round_trip() {
+    let mut drill = window();
+    for _ in 0..1000 {
+        drill.ack(1000);
+    }
+    assert_eq!(drill.statistics().retransmissions, 1);
+}
+
+#[test]
+fn mod_14_strangers_do_not_drive_out_active_flows() {
+    let config = Config { flows_max: 4, ..Config::modern() };
+    let mut drill = Drill::new(config);
+    let data = |drill: &Drill, port| {
+        let mut data = segment(PacketId::FIRST, FIXED, Host { port, ..MOBILE }, Flags::ACK);
+        data.payload = Payload::Virtual { stream: StreamId(1), offset: 0, length: 100 };
+        tcp_mut(&mut data).seq = drill.seq(0);
+        data
+    };
+    for port in 0..1000 {
+        let packet = data(&drill, port);
+        drill.arrive(Side::WIRED, packet);
+    }
+    assert_eq!((drill.agent.flows(), drill.statistics().flows_refused), (4, 996));
+    assert!(drill.acted("snoop flows"));
+    // Port 0 stays active; after the limit of idleness the others yield.
+    for _ in 0..11 {
+        let packet = data(&drill, 0);
+        drill.after_millis(1000).arrive(Side::WIRED, packet);
+    }
+    for port in 2000..2003 {
+        let packet = data(&drill, port);
+        drill.arrive(Side::WIRED, packet);
+    }
+    assert_eq!((drill.agent.flows(), drill.statistics().flows_refused), (4, 996));
+    assert_eq!(drill.statistics().flows_created, 7);
+}
+
+#[test]
+fn mod_14_half_open_connections_get_no_state() {
+    let mut drill = Drill::modern();
+    drill.data_with(0..0, |packet| tcp_mut(packet).flags = Flags::SYN);
+    drill.data_with(1..1, |_| {});
+    assert_eq!(drill.agent.flows(), 0);
+}
+
+#[test]
+fn mod_14_the_caches_of_all_flows_together_are_bounded() {
+    let mut drill = Drill::new(Config { cache_bytes_total_max: 2500, ..Config::modern() });
+    drill.segments(0, 5).quietly();
+    assert_eq!(drill.agent.held_bytes(), 2000);
+    assert!(drill.acted("snoop cache bytes of all flows"));
+}
+
+#[test]
+fn mod_14_dupacks_pass_after_the_patience_ends() {
+    let mut drill = window();
+    drill.sack(1000, &[(2000, 3000)]).quietly();
+    drill.after_millis(201).quietly();
+    drill.sack(1000, &[(2000, 3000)]);
+    assert_eq!(drill.last_sent(Side::WIRED).as_tcp().expect("TCP").ack, drill.seq(1000));
+    assert_eq!(drill.statistics().dupacks_forwarded, 1);
+}
+
+#[test]
+fn mod_20_data_in_a_syn_passes_without_state() {
+    let mut drill = Drill::modern();
+    drill.data_with(0..100, |packet| tcp_mut(packet).flags = Flags::SYN).expect(&["radio 0..100"]);
+    assert_eq!(drill.agent.flows(), 0);
+}
+
+#[test]
+fn mod_23_a_flow_whose_acks_are_never_seen_is_left_alone_until_they_are() {
+    let mut drill = Drill::modern();
+    for number in 0..64 {
+        drill.segments(number, 1).after_millis(50);
+    }
+    assert_eq!(drill.statistics().flows_left_alone, 1);
+    assert_eq!(drill.agent.held_bytes(), 0);
+    let probes = drill.statistics().probes;
+    drill.segments(64, 1).after_millis(1000).quietly();
+    assert_eq!(drill.statistics().probes, probes);
+    drill.ack(1000).segments(65, 1);
+    assert_eq!(drill.agent.held_bytes(), 1000);
+}
