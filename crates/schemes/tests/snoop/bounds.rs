@@ -1,5 +1,5 @@
-//! What the agent never does, whatever comes: bounds of its state and its sending, and flows that it
-//! leaves alone (MOD-13, MOD-14, MOD-20, MOD-23).
+//! What the agent never does, whatever comes: bounds of its state and of what it sends, and flows
+//! that it leaves alone (MOD-13, MOD-14, MOD-20, MOD-23).
 
 use crate::drill::{Drill, FIXED, MOBILE, segment, tcp_mut};
 use crate::modern::{window, with_bounds};
