@@ -39,6 +39,8 @@ export interface FrameOptions {
 
 const FONT = "12px system-ui, sans-serif";
 const WHEEL_STEP = 1.25;
+/** How long a second click may take to make a double click, as browsers mostly count it. */
+const DOUBLE_CLICK_MS = 300;
 /** Least width of an upright axis, and least distance of its ticks, in CSS pixels. */
 const AXIS_WIDTH = 46;
 const AXIS_SPACE = 32;
@@ -145,17 +147,24 @@ export class Frame {
     return height;
   }
 
-  /** A click is a press and a release at one place; a drag is none. */
+  /**
+   * A click is a press and a release at one place; a drag is none. What a click opens may cover that
+   * place, so that it waits until no second click has come: a double click shows all.
+   */
   private listenForClicks(pick: NonNullable<FrameOptions["pick"]>): void {
     let pressed: [number, number] = [0, 0];
+    let waiting: number | undefined;
     const { over } = this.plot;
     over.addEventListener("mousedown", ({ clientX, clientY }) => (pressed = [clientX, clientY]));
-    over.addEventListener("click", ({ clientX, clientY }) => {
-      if (Math.hypot(clientX - pressed[0], clientY - pressed[1]) > 3) return;
-      const box = over.getBoundingClientRect();
-      const plane = this.plane();
-      const place = (client: number, from: number) => (client - from) * plane.ratio;
-      pick(plane, plane.left + place(clientX, box.left), plane.top + place(clientY, box.top));
+    over.addEventListener("click", ({ clientX, clientY, detail }) => {
+      window.clearTimeout(waiting);
+      if (detail > 1 || Math.hypot(clientX - pressed[0], clientY - pressed[1]) > 3) return;
+      waiting = window.setTimeout(() => {
+        const box = over.getBoundingClientRect();
+        const plane = this.plane();
+        const place = (client: number, from: number) => (client - from) * plane.ratio;
+        pick(plane, plane.left + place(clientX, box.left), plane.top + place(clientY, box.top));
+      }, DOUBLE_CLICK_MS);
     });
   }
 

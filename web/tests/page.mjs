@@ -215,6 +215,9 @@ async function checkStory(page, section) {
   await frame.focus();
   await page.keyboard.press("0");
   await settled(section);
+  await page.mouse.click(...(await markAt(page, frame, /up to byte/)));
+  await story.waitFor({ timeout: 2_000 });
+  await story.locator("button", { hasText: "Close" }).click();
 }
 
 /** In the page: for each canvas, pixels inside the axes that are neither empty nor grid. */
@@ -283,6 +286,8 @@ async function checkZoom(page, section) {
   const level = (await shown(section)).map((text) => text.split(";")[0]);
   expect(new Set(level).size === 1, `linked axes differ: ${level}`);
   await returns("a double click", () => page.mouse.dblclick(...at(0.5, 0.5)));
+  await page.waitForTimeout(400);
+  expect(!(await section.locator(".story").isVisible()), "a double click opens a story");
   await changes("the wheel", async () => {
     await page.mouse.move(...at(0.5, 0.5));
     await page.mouse.wheel(0, -300);
@@ -307,16 +312,20 @@ async function checkLegend(section) {
 }
 
 async function checkTooltip(page, section) {
-  const box = await section.locator(".u-over").first().boundingBox();
+  await markAt(page, section.locator(".frame").first());
+  expect(/\d/.test(await page.locator(".tooltip").innerText()), "the tooltip has no number");
+}
+
+/** Moves the pointer to something that has a tooltip, with such words in it; returns the place. */
+async function markAt(page, frame, words = /./) {
+  const box = await frame.locator(".u-over").boundingBox();
   const tooltip = page.locator(".tooltip");
   for (let across = 0.02; across < 1; across += 0.02) {
     for (let down = 0.05; down < 1; down += 0.05) {
-      await page.mouse.move(box.x + box.width * across, box.y + box.height * down);
-      if (await tooltip.isVisible()) {
-        expect(/\d/.test(await tooltip.innerText()), "the tooltip has no number");
-        return;
-      }
+      const place = [box.x + box.width * across, box.y + box.height * down];
+      await page.mouse.move(...place);
+      if ((await tooltip.isVisible()) && words.test(await tooltip.innerText())) return place;
     }
   }
-  expect(false, "no place in the plot has a tooltip");
+  throw new Error(`${where}: no place in the plot has a tooltip`);
 }
