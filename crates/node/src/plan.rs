@@ -323,10 +323,9 @@ fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
     let congestion = case.sender.simulated();
     let sack = case.sack == Switch::On;
     let congestion = match (case.sender, sack, scenario.hosts) {
+        (Sender::Reno, _, Hosts::Modern) => tcp::Congestion::LinuxReno,
         // Reno's windows with SACK's recovery is what RFC 6675 describes.
         (Sender::Reno | Sender::NewReno, true, _) => tcp::Congestion::Sack,
-        // Without SACK, Linux's reno is a sender of its own.
-        (Sender::Reno, false, Hosts::Modern) => tcp::Congestion::LinuxReno,
         _ => congestion,
     };
     let mut config = match scenario.hosts {

@@ -22,12 +22,12 @@ pub enum Congestion {
     Sack1,
     /// Reno's windows with a scoreboard (RFC 6675; BASE-5).
     Sack,
-    /// What Linux calls `reno`, without SACK ([`Config::linux`]).
-    LinuxReno,
-    /// The sender that Linux has today: CUBIC, with SACK and RACK-TLP if the peer agrees
+    /// What Linux calls `reno`: Reno's windows, with SACK and RACK-TLP if the peer agrees
     /// ([`Config::linux`]).
+    LinuxReno,
+    /// The sender that Linux has today: the same with CUBIC in place of Reno.
     Cubic,
-    /// The same with BBR, version 1, in place of CUBIC; only with SACK.
+    /// The same with BBR, version 1; only with SACK.
     Bbr,
 }
 
@@ -428,8 +428,10 @@ impl Config {
                 _ => Growth::Counted,
             },
             receive_window: ReceiveWindow::Tuned,
-            sack: !matches!(congestion, Congestion::LinuxReno),
-            dsack: matches!(congestion, Congestion::Cubic | Congestion::Bbr),
+            dsack: matches!(
+                congestion,
+                Congestion::LinuxReno | Congestion::Cubic | Congestion::Bbr
+            ),
             idle_restart: match congestion {
                 // It paces what it sends after a pause (`tcp_slow_start_after_idle_check`).
                 Congestion::Bbr => IdleRestart::Keep,

@@ -68,8 +68,8 @@ named! {
     {
         /// 4.3BSD-Tahoe.
         Tahoe = "tahoe",
-        /// 4.3BSD-Reno on hosts of 1995; on modern hosts and in the lab Linux's `reno`, which
-        /// without SACK is a sender of its own (`tcp::Config::linux`).
+        /// 4.3BSD-Reno on hosts of 1995; on modern hosts and in the lab Linux's `reno`
+        /// (`tcp::Config::linux`).
         Reno = "reno",
         /// RFC 6582.
         NewReno = "newreno",

@@ -154,7 +154,7 @@ impl AnyController {
             (Congestion::Sack, SackUse::Agreed) => AnyController::Sack(Sack::new(windows)),
             (Congestion::Vegas, _) => AnyController::Vegas(Box::new(Vegas::new(config, windows))),
             (Congestion::NewReno, _) => AnyController::NewReno(NewReno::new(config, windows)),
-            (Congestion::Cubic | Congestion::Bbr, SackUse::Agreed) => {
+            (Congestion::LinuxReno | Congestion::Cubic | Congestion::Bbr, SackUse::Agreed) => {
                 AnyController::LinuxSack(Box::new(LinuxSack::new(config, mss)))
             }
             (Congestion::LinuxReno | Congestion::Cubic | Congestion::Bbr, _) => {

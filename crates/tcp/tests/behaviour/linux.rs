@@ -9,7 +9,13 @@ const RTO: &str = "tcp retransmission";
 /// fires after 210, at a tick of 4 ms of the kernel's.
 fn linux() -> Config {
     let mss = 1000;
-    Config { mss, timestamps: false, window_scale: None, ..Config::linux(Congestion::LinuxReno) }
+    Config {
+        mss,
+        timestamps: false,
+        window_scale: None,
+        sack: false,
+        ..Config::linux(Congestion::LinuxReno)
+    }
 }
 
 /// Ten segments are under way and ten wait.

@@ -1,4 +1,4 @@
-//! What becomes of cwnd: by CUBIC and PRR, unless BBR takes their place (`paced`).
+//! What becomes of cwnd: by CUBIC or Reno and PRR, unless BBR takes their place (`paced`).
 
 use super::queue::News;
 use super::{Ack, Found, LinuxSack, State};
