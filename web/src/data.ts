@@ -34,6 +34,13 @@ export interface LinesIndex {
   series: SeriesIndex[];
 }
 
+export interface SpansIndex {
+  /** Seconds. */
+  from: Blob;
+  /** Seconds; an end that did not come is NaN. */
+  until: Blob;
+}
+
 export interface MarksIndex {
   /** Seconds. */
   at: Blob;
@@ -76,8 +83,8 @@ export interface PanelIndex {
   delivered: MarksIndex;
   windows: { at: Blob; cwnd: Blob; ssthresh: Blob; flight: Blob };
   timeouts: Blob;
-  /** An end that did not come is NaN. */
-  outages: { from: Blob; until: Blob };
+  outages: SpansIndex;
+  fades: SpansIndex;
   queue_down: QueueIndex;
   queue_up: QueueIndex;
   cache: { at: Blob; bytes: Blob; limit: number };

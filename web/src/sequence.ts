@@ -11,10 +11,10 @@ import { Frame } from "./frame";
 import { help, legend, type Entry } from "./legend";
 import { exactBytes, exactSeconds } from "./numbers";
 import type { Shape } from "./shapes";
-import { outageHint, paintOutages, paintTimeouts, timeoutHint } from "./spans";
+import { bandHint, paintBands, paintTimeouts, timeoutHint, type Band } from "./spans";
 import { StoryBox } from "./storybox";
 import { colour, schemeColour } from "./theme";
-import { lastTime, readPanel, summarised, type MarkKey, type Panel, type WindowKey } from "./timeline";
+import { lastTime, readPanel, summarised, type MarkKey, type Panel, type SpanKey, type WindowKey } from "./timeline";
 import type { Hint } from "./tooltip";
 import { bytesScale, inForce, remark, since, Tracks } from "./tracks";
 
@@ -64,7 +64,10 @@ class SequencePlot {
   private readonly kinds: Kind<MarkKey>[];
   private readonly windows = windowKinds();
   private readonly timeouts = kind("timeouts", "timeouts", "mark-timeout", "tee", null);
-  private readonly outages = kind("outages", "outages", "outage", "band", null);
+  private readonly bands: Band[] = [
+    kind("fades", "fades", "fade", "band", null),
+    kind("outages", "outages", "outage", "band", null),
+  ];
   private readonly times: Link;
   private readonly offsets: Link;
   private readonly sizes: Link;
@@ -86,7 +89,7 @@ class SequencePlot {
     this.times = new BoundedLink(() => [0, end * 1.01]);
     this.offsets = new Link(() => this.offsetsInSight());
     this.sizes = new Link(() => this.sizesInSight());
-    this.tracks = new Tracks(this.board, this.panels, this.times, this.outages);
+    this.tracks = new Tracks(this.board, this.panels, this.times, this.bands);
     this.addControls(section);
     const grid = document.createElement("div");
     grid.className = "panels";
@@ -115,7 +118,7 @@ class SequencePlot {
         changed();
       });
     }
-    const spans = [this.timeouts, this.outages];
+    const spans = [this.timeouts, ...this.bands];
     const occur = spans.filter(({ key }) => this.panels.some((panel) => occurrences(panel, key) > 0));
     legend(head, "Marks", [...this.kinds, ...occur], changed);
     legend(head, "Windows", this.windows, changed);
@@ -164,7 +167,7 @@ class SequencePlot {
       }),
       ...this.tracks.add(holder, heading, panel, x),
     ];
-    const entries = () => [...this.kinds, ...this.windows, ...this.tracks.queues, this.timeouts, this.outages];
+    const entries = () => [...this.kinds, ...this.windows, ...this.tracks.queues, this.timeouts, ...this.bands];
     saveButton(title, heading, frames, () => entries().filter(({ shown }) => shown));
   }
 
@@ -205,7 +208,7 @@ class SequencePlot {
   }
 
   private paintGraph(context: CanvasRenderingContext2D, plane: Plane, panel: Panel): void {
-    if (this.outages.shown) paintOutages(context, plane, panel);
+    paintBands(context, plane, panel, this.bands);
     for (const kind of this.kinds.filter((kind) => kind.shown)) {
       const { at, offset } = panel.marks[kind.key];
       const [start, end] = within(at, this.times.range);
@@ -240,7 +243,7 @@ class SequencePlot {
   }
 
   private paintWindows(context: CanvasRenderingContext2D, plane: Plane, panel: Panel): void {
-    if (this.outages.shown) paintOutages(context, plane, panel);
+    paintBands(context, plane, panel, this.bands);
     const { at } = panel.windows;
     if (at.length === 0) return remark(context, plane, "the sender's windows are not seen from outside");
     const [start, end] = inForce(at, this.times.range);
@@ -257,7 +260,7 @@ class SequencePlot {
   private probeGraph(plane: Plane, panel: Panel, x: number, y: number): Hint | null {
     const hint = this.markAt(plane, panel, x, y)?.hint ?? null;
     const timeout = hint ?? (this.timeouts.shown ? timeoutHint(plane, panel, x) : null);
-    return timeout ?? (this.outages.shown ? outageHint(plane, panel, x) : null);
+    return timeout ?? bandHint(plane, panel, x, this.bands);
   }
 
   /** The mark at a place, and the last byte it is about. */
@@ -295,5 +298,5 @@ class SequencePlot {
   }
 }
 
-const occurrences = (panel: Panel, key: "timeouts" | "outages"): number =>
-  key === "timeouts" ? panel.timeouts.length : panel.outages.from.length;
+const occurrences = (panel: Panel, key: "timeouts" | SpanKey): number =>
+  key === "timeouts" ? panel.timeouts.length : panel[key].from.length;

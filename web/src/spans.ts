@@ -1,23 +1,31 @@
-// What a graph shows beside marks: when the link was away, and when the sender's timer fired.
+// What a graph shows beside marks: when the link was away or bad, and when the sender's timer fired.
 
 import { firstAtLeast, type Plane, type Range } from "./draw";
 import { exactSeconds, exactSpan } from "./numbers";
 import { colour } from "./theme";
-import type { Panel } from "./timeline";
+import type { Entry } from "./legend";
+import type { Panel, SpanKey } from "./timeline";
 import type { Hint } from "./tooltip";
 
-/** Where an outage begins and ends, in pixels; one that did not end lasts to the edge. */
-function outageSpan(plane: Plane, { outages }: Panel, i: number): Range {
-  const until = outages.until[i] as number;
+/** Shaded from top to bottom, if shown. */
+export type Band = Entry & { key: SpanKey };
+
+/** Where an outage or a fade begins and ends, in pixels; one that did not end lasts to the edge. */
+function spanOf(plane: Plane, panel: Panel, key: SpanKey, i: number): Range {
+  const { from, until: ends } = panel[key];
+  const until = ends[i] as number;
   const right = Number.isNaN(until) ? plane.left + plane.width : until * plane.scaleX + plane.shiftX;
-  return [(outages.from[i] as number) * plane.scaleX + plane.shiftX, right];
+  return [(from[i] as number) * plane.scaleX + plane.shiftX, right];
 }
 
-export function paintOutages(context: CanvasRenderingContext2D, plane: Plane, panel: Panel): void {
-  context.fillStyle = colour("outage");
-  for (let i = 0; i < panel.outages.from.length; i++) {
-    const [left, right] = outageSpan(plane, panel, i);
-    context.fillRect(left, plane.top, Math.max(right - left, plane.ratio), plane.height);
+export function paintBands(context: CanvasRenderingContext2D, plane: Plane, panel: Panel, bands: Band[]): void {
+  for (const { key, colour: name } of bands.filter(({ shown }) => shown)) {
+    context.fillStyle = colour(name);
+    for (let i = 0; i < panel[key].from.length; i++) {
+      const [left, right] = spanOf(plane, panel, key, i);
+      if (right < plane.left || left > plane.left + plane.width) continue;
+      context.fillRect(left, plane.top, Math.max(right - left, plane.ratio), plane.height);
+    }
   }
 }
 
@@ -48,16 +56,20 @@ export function timeoutHint(plane: Plane, { timeouts }: Panel, x: number): Hint 
   return { title: "timeout", colour: "mark-timeout", rows: [["at", at]] };
 }
 
-export function outageHint(plane: Plane, panel: Panel, x: number): Hint | null {
-  const { from, until } = panel.outages;
-  for (let i = 0; i < from.length; i++) {
-    const [left, right] = outageSpan(plane, panel, i);
-    if (x < left || x > right) continue;
-    const [begin, end] = [from[i] as number, until[i] as number];
-    const rows: Hint["rows"] = [["from", exactSeconds(begin)]];
-    if (Number.isNaN(end)) rows.push(["until", "the end of the run"]);
-    else rows.push(["until", exactSeconds(end)], ["lasted", exactSpan(end - begin)]);
-    return { title: "outage", colour: "outage", rows };
+/** The span at a place; of several the one that is painted last. */
+export function bandHint(plane: Plane, panel: Panel, x: number, bands: Band[]): Hint | null {
+  let hint: Hint | null = null;
+  for (const { key, name, colour } of bands.filter(({ shown }) => shown)) {
+    const { from, until } = panel[key];
+    for (let i = 0; i < from.length; i++) {
+      const [left, right] = spanOf(plane, panel, key, i);
+      if (x < left || x > right) continue;
+      const [begin, end] = [from[i] as number, until[i] as number];
+      const rows: Hint["rows"] = [["from", exactSeconds(begin)]];
+      if (Number.isNaN(end)) rows.push(["until", "the end of the run"]);
+      else rows.push(["until", exactSeconds(end)], ["lasted", exactSpan(end - begin)]);
+      hint = { title: name.replace(/s$/, ""), colour, rows };
+    }
   }
-  return null;
+  return hint;
 }

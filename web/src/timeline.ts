@@ -1,6 +1,6 @@
 // What one scheme did, decoded: marks, windows, timeouts, outages, queues, caches, losses, stories.
 
-import { column, type Column, type MarksIndex, type PanelIndex, type QueueIndex } from "./data";
+import { column, type Column, type MarksIndex, type PanelIndex, type QueueIndex, type SpansIndex } from "./data";
 import { grouped } from "./numbers";
 
 export interface Marks {
@@ -41,13 +41,22 @@ export interface Story {
   complete: boolean;
 }
 
+/** What has a beginning and an end. */
+export type SpanKey = "outages" | "fades";
+
+export interface Spans {
+  from: Column;
+  until: Column;
+}
+
 export interface Panel {
   name: string;
   scheme: number;
   marks: Record<MarkKey, Marks>;
   windows: { at: Column } & Record<WindowKey, Column>;
   timeouts: Column;
-  outages: { from: Column; until: Column };
+  outages: Spans;
+  fades: Spans;
   queues: { down: Queue; up: Queue };
   cache: { at: Column; bytes: Column; limit: number };
   losses: RadioLosses;
@@ -58,7 +67,8 @@ export function readPanel(index: PanelIndex): Panel {
   const marks = ({ at, offset }: MarksIndex): Marks => ({ at: column(at), offset: column(offset) });
   const queue = ({ at, packets, bytes }: QueueIndex): Queue =>
     ({ at: column(at), packets: column(packets), bytes: column(bytes) });
-  const { windows, outages, cache, radio_losses: losses, scheme, name } = index;
+  const spans = ({ from, until }: SpansIndex): Spans => ({ from: column(from), until: column(until) });
+  const { windows, cache, radio_losses: losses, scheme, name } = index;
   return {
     name,
     scheme,
@@ -78,7 +88,8 @@ export function readPanel(index: PanelIndex): Panel {
       flight: column(windows.flight),
     },
     timeouts: column(index.timeouts),
-    outages: { from: column(outages.from), until: column(outages.until) },
+    outages: spans(index.outages),
+    fades: spans(index.fades),
     queues: { down: queue(index.queue_down), up: queue(index.queue_up) },
     cache: { at: column(cache.at), bytes: column(cache.bytes), limit: cache.limit },
     losses: {
@@ -122,7 +133,7 @@ export function lastTime({ marks, windows, timeouts, outages }: Panel): number {
 }
 
 /** What happened in this panel, in one line. */
-export function summarised({ marks, timeouts, outages }: Panel): string {
+export function summarised({ marks, timeouts, outages, fades }: Panel): string {
   if (Object.values(marks).every(({ at }) => at.length === 0)) return "nothing was recorded";
   const count = (number: number, one: string, many = `${one}s`) =>
     number === 0 ? [] : [`${grouped(String(number))} ${number === 1 ? one : many}`];
@@ -133,5 +144,6 @@ export function summarised({ marks, timeouts, outages }: Panel): string {
     ...count(marks.probes.at.length, "probe"),
     ...count(timeouts.length, "timeout"),
     ...count(outages.from.length, "outage"),
+    ...count(fades.from.length, "fade"),
   ].join(", ");
 }

@@ -7,7 +7,7 @@ import { extent, firstAtLeast, line, within, type Plane, type Range } from "./dr
 import { Frame, type Scale } from "./frame";
 import type { Entry } from "./legend";
 import { byteUnit, exactBytes, exactSeconds, grouped } from "./numbers";
-import { outageHint, paintOutages } from "./spans";
+import { bandHint, paintBands, type Band } from "./spans";
 import { lossName } from "./story";
 import { colour } from "./theme";
 import type { Panel } from "./timeline";
@@ -38,7 +38,7 @@ export class Tracks {
     private readonly board: Board,
     private readonly panels: (Panel & Entry)[],
     private readonly times: Link,
-    private readonly outages: Entry,
+    private readonly bands: Band[],
   ) {
     const occurs = ({ key }: Look) => panels.some(({ queues }) => queues[key].at.length > 0);
     this.queues = Tracks.looks().filter(occurs);
@@ -51,7 +51,7 @@ export class Tracks {
     const silent = { ...x, silent: true };
     const paint = (draw: (context: CanvasRenderingContext2D, plane: Plane) => void) =>
       (context: CanvasRenderingContext2D, plane: Plane) => {
-        if (this.outages.shown) paintOutages(context, plane, panel);
+        paintBands(context, plane, panel, this.bands);
         draw(context, plane);
       };
     const { queues, cache } = panel;
@@ -95,7 +95,7 @@ export class Tracks {
       }),
       new Frame(this.board, {
         holder,
-        label: `${title}: outages of the link and packets it lost against time`,
+        label: `${title}: outages and fades of the link and packets it lost against time`,
         height: HEIGHT + 16,
         x,
         y: { link: this.lanes, spacing: "linear", label: () => "link, lost", names: LANES },
@@ -152,7 +152,7 @@ export class Tracks {
     for (let i = start; i < end; i++) {
       if (laneOf(losses, i) === lane && (best < 0 || apart(i) < apart(best))) best = i;
     }
-    if (best < 0) return this.outages.shown ? outageHint(plane, panel, x) : null;
+    if (best < 0) return bandHint(plane, panel, x, this.bands);
     const way = losses.towardMobile[best] === 1 ? "toward the mobile host" : "toward the base station";
     const rows: Hint["rows"] = [
       ["at", exactSeconds(losses.at[best] as number)],

@@ -108,6 +108,8 @@ pub struct Evidence {
     pub attempts: Vec<Instant>,
     /// The ACK that ended it answers the first transmission: nothing had been lost.
     pub answers_original: bool,
+    /// That ACK reports a segment that came twice (D-SACK, RFC 2883): an attempt brought it about.
+    pub reports_repeat: bool,
     /// The capture ended before any progress.
     pub unfinished: bool,
     /// Holes at this place: packets lost on the way to it.

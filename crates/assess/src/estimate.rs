@@ -14,7 +14,7 @@
 //! | nothing lost, application, receiver | nothing | nothing |
 //!
 //! After an outage with losses nobody saw when the path came back: at the latest with the attempt
-//! that was answered.
+//! that was answered. Where only the ACKs were lost, the copy brings a new one as the attempt did.
 
 use crate::cause::{Cause, Evidence, Path};
 use crate::sent::SCHEMES;
@@ -62,7 +62,7 @@ pub fn saved(
     let back = failed.map_or(first, |failed| failed.max(first));
     let second = second.unwrap_or(first + round_trip * 2);
     let (lower, upper) = match cause {
-        _ if seen.answers_original => (Duration::ZERO, Duration::ZERO),
+        _ if seen.answers_original && !seen.reports_repeat => (Duration::ZERO, Duration::ZERO),
         Cause::Application | Cause::Receiver => (Duration::ZERO, Duration::ZERO),
         Cause::Radio => (left_after(second), left_after(first)),
         Cause::Outage | Cause::Handoff | Cause::Congestion | Cause::Unknown => {
@@ -70,4 +70,38 @@ pub fn saved(
         }
     };
     Saved { lower, upper, acted: 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// The path was away from 1000 ms on; the sender tried in vain at 1300 ms and with success at
+    /// 1900 ms. The agent had sent the segment again at 1100 and 1200 ms.
+    fn saved_of(cause: Cause, seen: Evidence) -> [u64; 2] {
+        let attempts = vec![at(1300), at(1900)];
+        let seen = Evidence { from: at(1000), until: at(1920), attempts, ..seen };
+        let path = Path { floor_before: Some(Duration::from_millis(20)), ..Path::default() };
+        let saved = saved(cause, &seen, [Some(at(1100)), Some(at(1200))], &path);
+        [saved.lower, saved.upper].map(|time| time.as_nanos() / 1_000_000)
+    }
+
+    #[test]
+    fn after_an_outage_no_more_is_saved_than_since_the_last_attempt_that_failed() {
+        assert_eq!(saved_of(Cause::Outage, Evidence::default()), [0, 600]);
+        assert_eq!(saved_of(Cause::Radio, Evidence::default()), [700, 800]);
+        assert_eq!(saved_of(Cause::Application, Evidence::default()), [0, 0]);
+    }
+
+    #[test]
+    fn where_only_acks_were_lost_a_copy_brings_one_and_where_all_was_held_none() {
+        let held = || Evidence { answers_original: true, ..Evidence::default() };
+        assert_eq!(saved_of(Cause::Outage, held()), [0, 0]);
+        let acks_lost = Evidence { reports_repeat: true, ..held() };
+        assert_eq!(saved_of(Cause::Outage, acks_lost), [0, 600]);
+    }
 }

@@ -86,6 +86,10 @@ pub(crate) fn play(scenario: &Scenario, case: &Case) -> Result<Played, Error> {
     let spec = spec.ok_or_else(|| Error::usage("the scenario has no transfer to show"))?;
     let (mut timeline, mut hash) = (Timeline::new(spec), TraceHash::default());
     let outcome = sim::run(&plan, scenario.seed, (&mut timeline, &mut hash));
+    if let Some(transfer) = plan.transfers.first() {
+        let bad = sim::run::fades(&plan, scenario.seed, transfer.direction, outcome.ended_at);
+        timeline.fades = bad.iter().map(|stretch| (stretch.start, stretch.end)).collect();
+    }
     let (seconds, hash) = (outcome.ended_at.as_secs_f64(), format!("{:016x}", hash.value()));
     Ok(Played { case: case.clone(), timeline, seconds, hash })
 }
@@ -98,13 +102,22 @@ pub(crate) fn played_panel(played: &Played) -> Panel<'_> {
 /// What the graph of these runs shows.
 pub(crate) fn graph_title(scenario: &Scenario, played: &[Played]) -> String {
     let sender = played.first().map(|one| one.case.sender);
-    let away = played.iter().any(|one| !one.timeline.outages.is_empty());
     let name = sender.map_or("", node::scenario::Sender::name);
-    title(name, scenario.seed, away)
+    title(name, scenario.seed, played.iter().map(|one| &one.timeline))
 }
 
-fn title(sender: &str, seed: u64, away: bool) -> String {
-    let shaded = if away { "; the link is away where it is shaded" } else { "" };
+fn title<'a>(sender: &str, seed: u64, timelines: impl Iterator<Item = &'a Timeline>) -> String {
+    let (mut away, mut bad) = (false, false);
+    for timeline in timelines {
+        away |= !timeline.outages.is_empty();
+        bad |= !timeline.fades.is_empty();
+    }
+    let shaded = match (away, bad) {
+        (true, true) => "; the link is away or bad where it is shaded",
+        (true, false) => "; the link is away where it is shaded",
+        (false, true) => "; the link is bad where it is shaded",
+        (false, false) => "",
+    };
     format!("One transfer under the same channel: {sender}, seed {seed}{shaded}")
 }
 
@@ -152,9 +165,9 @@ fn panel<'a>(case: &Case, world: &str, timeline: &'a Timeline) -> Panel<'a> {
 }
 
 fn graph<'a>(scenario: &Scenario, panels: Vec<Panel<'a>>) -> Option<Section<'a>> {
-    let away = !panels.first()?.timeline.outages.is_empty();
+    panels.first()?;
     let sender = shown(scenario).first()?.sender.name();
-    let title = title(sender, scenario.seed, away);
+    let title = title(sender, scenario.seed, panels.iter().map(|panel| panel.timeline));
     Some(Section::TimeSequence(TimeSequence { title, panels }))
 }
 

@@ -271,3 +271,21 @@ fn values_that_make_no_sense_never_fail_and_mean_the_nearest_that_do() {
     let fates = send(&config(vec![whole]), 1500, every(MILLI * 6, 100));
     assert_eq!(lost_share(&fates), 0.5, "the good state lasts one packet at least");
 }
+
+#[test]
+fn base_28_fades_are_told_where_packets_are_lost_and_nowhere_else() {
+    let fade = fade::Config { good: MILLI * 40, bad: MILLI * 15, loss: 1.0 };
+    let channels = vec![Channel::Fade(fade)];
+    let end = Instant::ZERO + Duration::from_secs(20);
+    let bad = link::channel::fades(&channels, (11, "down"), end);
+    let fates = send(&config(channels), 40, every(MILLI * 10, 2000));
+    // 40 bytes take 160 us.
+    let touches = |from: Instant, bad: &link::outage::Interval| {
+        bad.start < from + Duration::from_micros(160) && from < bad.end
+    };
+    for (number, (_, loss)) in fates.iter().enumerate() {
+        let from = Instant::ZERO + MILLI * 10 * number as u64;
+        assert_eq!(loss.is_some(), bad.iter().any(|bad| touches(from, bad)), "packet {number}");
+    }
+    assert!((0.1..0.5).contains(&lost_share(&fates)));
+}

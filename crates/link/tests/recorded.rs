@@ -312,3 +312,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn recorded_losses_are_told_as_stretches_of_their_steps() {
+    let losses = recording::<Losses>("0\n1\n1\n0\n");
+    let channels =
+        [Channel::RecordedLoss(channel::LossConfig { losses, step: Duration::from_millis(10) })];
+    let told = |until| {
+        let bad = link::channel::fades(&channels, (1, "down"), millis(until));
+        bad.iter().map(|bad| (bad.start, bad.end)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(10), []);
+    assert_eq!(told(60), [(millis(10), millis(30)), (millis(50), millis(60))]);
+    assert_eq!(told(90)[1..], [(millis(50), millis(70))]);
+}

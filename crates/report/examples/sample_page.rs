@@ -234,6 +234,7 @@ fn invented(scheme: Scheme, segments: u64) -> Timeline {
         let mut acknowledged = now + ROUND_TRIP;
         if random.below(150) == 0 {
             let lost_at = now + Duration::from_millis(10);
+            timeline.fades.push((lost_at, lost_at + Duration::from_millis(20)));
             timeline.lost.push(mark(lost_at));
             timeline.radio_losses.push(RadioLoss {
                 at: lost_at,

@@ -78,7 +78,8 @@ struct PanelIndex<'a> {
     delivered: Marks,
     windows: Windows,
     timeouts: Blob,
-    outages: Outages,
+    outages: Spans,
+    fades: Spans,
     queue_down: Queue,
     queue_up: Queue,
     cache: Cache,
@@ -104,7 +105,7 @@ struct Windows {
 
 /// Seconds; NaN for an end that did not come.
 #[derive(Serialize)]
-struct Outages {
+struct Spans {
     from: Blob,
     until: Blob,
 }
@@ -193,6 +194,7 @@ fn of_timeline<'a>(
 ) -> PanelIndex<'a> {
     let windows = timeline.windows.iter();
     let outages = timeline.outages.iter();
+    let fades = timeline.fades.iter();
     PanelIndex {
         scheme,
         name,
@@ -210,9 +212,13 @@ fn of_timeline<'a>(
             flight: blobs.whole(windows.map(|window| window.flight.into())),
         },
         timeouts: blobs.instants(timeline.timeouts.iter().copied()),
-        outages: Outages {
+        outages: Spans {
             from: blobs.instants(outages.clone().map(|(from, _)| *from)),
             until: blobs.some_instants(outages.map(|(_, until)| *until)),
+        },
+        fades: Spans {
+            from: blobs.instants(fades.clone().map(|(from, _)| *from)),
+            until: blobs.instants(fades.map(|(_, until)| *until)),
         },
         queue_down: queue(&timeline.queue_down, blobs),
         queue_up: queue(&timeline.queue_up, blobs),

@@ -95,7 +95,7 @@ pub fn write(plot: Plot, title: &str, panels: &[Panel<'_>], mut out: impl Write)
         let name_at = (LEFT + 4.0, place.top - 5.0, "start");
         label(&mut text, name_at, &panel.name);
         let _ = writeln!(text, "<svg {} overflow=\"hidden\">", place.viewport());
-        outages(&mut text, &place, panel.timeline);
+        spans(&mut text, &place, panel.timeline);
         if layers.iter().all(|layer| layer.points.is_empty()) {
             let middle = (LEFT + place.width() / 2.0, place.top + place.height / 2.0, "middle");
             label(&mut text, middle, nothing(plot));
@@ -364,14 +364,17 @@ fn last_second(timeline: &Timeline) -> f64 {
     last.max().map_or(0.0, sansio::Instant::as_secs_f64)
 }
 
-fn outages(text: &mut String, plane: &Plane, timeline: &Timeline) {
-    for (from, until) in &timeline.outages {
+/// Outages, and when the air was bad.
+fn spans(text: &mut String, plane: &Plane, timeline: &Timeline) {
+    let fades = timeline.fades.iter().map(|(from, until)| (*from, Some(*until), "#c98500"));
+    let outages = timeline.outages.iter().map(|(from, until)| (*from, *until, "#5b6470"));
+    for (from, until, colour) in fades.chain(outages) {
         let (left, _) = plane.place((from.as_secs_f64(), 0.0));
-        let end = until.map_or(plane.x.1, sansio::Instant::as_secs_f64);
+        let end = until.map_or(plane.x.1, sansio::Instant::as_secs_f64).min(plane.x.1);
         let width = (plane.place((end, 0.0)).0 - left).max(1.0);
         let (top, height) = (plane.top, plane.height);
         let place = format!("x=\"{left:.1}\" y=\"{top}\" width=\"{width:.1}\" height=\"{height}\"");
-        let _ = writeln!(text, "<rect {place} fill=\"#5b6470\" fill-opacity=\"0.15\"/>");
+        let _ = writeln!(text, "<rect {place} fill=\"{colour}\" fill-opacity=\"0.15\"/>");
     }
 }
 

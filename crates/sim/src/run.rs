@@ -3,6 +3,7 @@
 use crate::kernel::Kernel;
 use crate::network::{Network, machines, roles};
 use link::Statistics;
+use link::outage::Interval;
 use node::Plan;
 use node::host::Application;
 use node::plan::Way;
@@ -90,6 +91,15 @@ pub fn run_bare(plan: &Plan, seed: u64) -> Counts {
     let endpoints = kernel.hosts().flat_map(node::Host::endpoints);
     let data_packets = endpoints.map(|endpoint| endpoint.statistics().data_segments_sent).sum();
     Counts { ended_at, finished: kernel.is_finished(), events: kernel.events(), data_packets }
+}
+
+/// When the air of the first pair is bad in a direction, before `end`: fades, and recorded losses.
+pub fn fades(plan: &Plan, seed: u64, way: Way, end: Instant) -> Vec<Interval> {
+    let (config, name) = match way {
+        Way::Down => (&plan.radio.down, "0.radio.down"),
+        Way::Up => (&plan.radio.up, "0.radio.up"),
+    };
+    link::channel::fades(&config.channels, (seed, name), end)
 }
 
 /// The transfers of a run, for whoever measures or plots it.

@@ -89,6 +89,8 @@ pub struct Timeline {
     pub timeouts: Vec<Instant>,
     /// When the link was away; an end is missing if the run ended first.
     pub outages: Vec<(Instant, Option<Instant>)>,
+    /// When the air was bad in the direction of the data, where that is known: beginnings and ends.
+    pub fades: Vec<(Instant, Instant)>,
     /// Queue of the base station toward the mobile host.
     pub queue_down: Vec<Waiting>,
     /// Queue of the mobile host toward the base station.
@@ -119,6 +121,7 @@ impl Timeline {
             windows: Vec::new(),
             timeouts: Vec::new(),
             outages: Vec::new(),
+            fades: Vec::new(),
             queue_down: Vec::new(),
             queue_up: Vec::new(),
             cache: Vec::new(),

@@ -49,12 +49,11 @@ impl Stream {
     /// Marks what SACK blocks show; the round trip of the newest of it.
     pub(super) fn on_blocks(&mut self, segment: &Segment, una: Seq, nxt: Seq) -> Option<Duration> {
         let mut newest: Option<Instant> = None;
-        let ack = segment.tcp.ack;
-        for (index, block) in segment.tcp.options.sack_blocks().enumerate() {
-            let is_dsack = index == 0 && block.end.at_or_before(ack);
-            self.counts.unneeded += u64::from(is_dsack);
+        let repeats = usize::from(reports_repeat(segment));
+        self.counts.unneeded += repeats as u64;
+        for block in segment.tcp.options.sack_blocks().skip(repeats) {
             let inside = block.start.at_or_after(una) && block.end.at_or_before(nxt);
-            if is_dsack || !inside || !block.start.before(block.end) {
+            if !inside || !block.start.before(block.end) {
                 continue;
             }
             let mut marked = 0;
@@ -135,6 +134,12 @@ impl Stream {
         let paths = (&mut self.trips, &mut self.echo_trips);
         self.verdicts.resolve(at, paths, &self.excess);
     }
+}
+
+/// True if its first SACK block is a D-SACK (RFC 2883): data that the receiver had already.
+pub(super) fn reports_repeat(segment: &Segment) -> bool {
+    let first = segment.tcp.options.sack_blocks().next();
+    first.is_some_and(|block| block.end.at_or_before(segment.tcp.ack))
 }
 
 /// An ACK answers the first transmission if it echoes an earlier timestamp than the second's

@@ -2,7 +2,7 @@
 //! seen meanwhile becomes the evidence of a stall, if the gap is one.
 
 use super::Stream;
-use super::ack::is_earlier;
+use super::ack::{is_earlier, reports_repeat};
 use crate::cause::{Evidence, Resumed};
 use crate::decode::Segment;
 use sansio::{Duration, Instant};
@@ -91,6 +91,7 @@ impl Stream {
             sent_again: lowest.is_some_and(|sent| sent.times > 1) && !answers_original,
             attempts: wait.attempts,
             answers_original,
+            reports_repeat: ended_by.is_some_and(reports_repeat),
             unfinished: ended_by.is_none(),
             missing_here: wait.missing_here || self.holes.iter().any(|it| Some(it.start) == una),
             resumed: None,

@@ -6,6 +6,7 @@
 //! b/(g+b) + g/(g+b) (1 - exp(-s/g)) of all packets.
 
 use super::{Air, Loss, Verdict, probability};
+use crate::outage::Interval;
 use sansio::{Duration, Instant, Random};
 
 /// Losses in a row, in time.
@@ -24,47 +25,76 @@ const MEAN_MIN: Duration = Duration::from_micros(1);
 
 #[derive(Clone, Debug)]
 pub(super) struct Fade {
+    loss: f64,
+    states: States,
+    /// Apart from the states', so that the number of packets sent does not move the fades.
+    losses: Random,
+}
+
+/// The two states, one after the other.
+#[derive(Clone, Debug)]
+struct States {
     good: Duration,
     bad: Duration,
-    loss: f64,
     is_bad: bool,
     /// When the present state ends.
     until: Instant,
-    states: Random,
-    /// Apart from `states`, so that the number of packets sent does not move the fades.
-    losses: Random,
+    random: Random,
 }
 
 impl Fade {
     pub(super) fn new(config: &Config, seed: u64, name: &str) -> Self {
-        let (good, bad) = (config.good.max(MEAN_MIN), config.bad.max(MEAN_MIN));
-        let mut states = Random::new(seed, &format!("{name}.fade"));
-        let bad_share = bad.as_secs_f64() / (good.as_secs_f64() + bad.as_secs_f64());
-        let mut fade = Fade {
-            good,
-            bad,
+        Fade {
             loss: probability(config.loss),
-            is_bad: states.chance(bad_share),
-            until: Instant::ZERO,
-            states,
+            states: States::new(config, seed, name),
             losses: Random::new(seed, &format!("{name}.fade.loss")),
-        };
-        fade.draw_length();
-        fade
+        }
     }
 
     pub(super) fn judge(&mut self, air: Air) -> Verdict {
-        while self.until <= air.time.start {
-            self.is_bad = !self.is_bad;
-            self.draw_length();
+        while self.states.until <= air.time.start {
+            self.states.advance();
         }
-        let touched = self.is_bad || self.until < air.time.end;
+        let touched = self.states.is_bad || self.states.until < air.time.end;
         Verdict::lost_if(touched && self.losses.chance(self.loss), Loss::Fade)
+    }
+}
+
+/// The bad stretches that begin before `end`, as a hop of that name meets them.
+pub(super) fn stretches(config: &Config, seed: u64, name: &str, end: Instant) -> Vec<Interval> {
+    let mut states = States::new(config, seed, name);
+    let mut found = Vec::new();
+    let mut start = Instant::ZERO;
+    while start < end {
+        if states.is_bad {
+            found.push(Interval { start, end: states.until });
+        }
+        start = states.until;
+        states.advance();
+    }
+    found
+}
+
+impl States {
+    fn new(config: &Config, seed: u64, name: &str) -> Self {
+        let (good, bad) = (config.good.max(MEAN_MIN), config.bad.max(MEAN_MIN));
+        let mut random = Random::new(seed, &format!("{name}.fade"));
+        let bad_share = bad.as_secs_f64() / (good.as_secs_f64() + bad.as_secs_f64());
+        let is_bad = random.chance(bad_share);
+        let mut states = States { good, bad, is_bad, until: Instant::ZERO, random };
+        states.draw_length();
+        states
+    }
+
+    /// Goes on to the next state.
+    fn advance(&mut self) {
+        self.is_bad = !self.is_bad;
+        self.draw_length();
     }
 
     fn draw_length(&mut self) {
         let mean = if self.is_bad { self.bad } else { self.good };
-        let length = self.states.exponential_time(mean);
+        let length = self.random.exponential_time(mean);
         self.until += length.max(Duration::from_nanos(1));
     }
 }

@@ -14,7 +14,7 @@ pub mod recorded;
 pub mod runs;
 
 use crate::outage::Interval;
-use sansio::{BitRate, Duration};
+use sansio::{BitRate, Duration, Instant};
 
 /// A channel of a hop. Plain data; values out of range are clamped to the range.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,15 +139,7 @@ impl Channels {
     /// The channels of hop `name`, whose bits take their time at `rate`.
     pub(crate) fn new(configs: &[Config], rate: BitRate, seed: u64, name: &str) -> Self {
         let mut channels: Vec<Channel> = Vec::with_capacity(configs.len());
-        for (index, config) in configs.iter().enumerate() {
-            let kind = core::mem::discriminant(config);
-            let before =
-                configs[..index].iter().filter(|other| core::mem::discriminant(*other) == kind);
-            // A second channel of a kind has a stream of its own; adding it moves no other's.
-            let name = match before.count() {
-                0 => name.to_owned(),
-                before => format!("{name}.{}", before + 1),
-            };
+        for (config, name) in named(configs, name) {
             channels.push(match config {
                 Config::BitError(config) => {
                     Channel::BitError(bit_error::BitError::new(config, rate, seed, &name))
@@ -194,6 +186,35 @@ impl Channels {
         }
         verdict
     }
+}
+
+/// Each channel with the name of its random streams. A second one of a kind has a stream of its own;
+/// adding it moves no other's.
+fn named<'a>(configs: &'a [Config], name: &'a str) -> impl Iterator<Item = (&'a Config, String)> {
+    configs.iter().enumerate().map(move |(index, config)| {
+        let kind = core::mem::discriminant(config);
+        let before =
+            configs[..index].iter().filter(|other| core::mem::discriminant(*other) == kind);
+        let name = match before.count() {
+            0 => name.to_owned(),
+            before => format!("{name}.{}", before + 1),
+        };
+        (config, name)
+    })
+}
+
+/// When the air of hop `name` is bad, of the channels of which that can be said: stretches that begin
+/// before `end`, sorted by their beginning.
+pub fn fades(configs: &[Config], (seed, name): (u64, &str), end: Instant) -> Vec<Interval> {
+    let mut found: Vec<Interval> = named(configs, name)
+        .flat_map(|(config, name)| match config {
+            Config::Fade(config) => fade::stretches(config, seed, &name, end),
+            Config::RecordedLoss(config) => recorded::stretches(config, end),
+            _ => Vec::new(),
+        })
+        .collect();
+    found.sort_by_key(|stretch| stretch.start);
+    found
 }
 
 /// The order in which a hop with these channels delivers.

@@ -8,6 +8,7 @@
 //! arrives no earlier than that.
 
 use super::{Air, Loss, Verdict};
+use crate::outage::Interval;
 use crate::recorded::{Delays, Losses};
 use sansio::{Duration, Instant};
 use std::sync::Arc;
@@ -64,4 +65,28 @@ impl RecordedLoss {
     pub(super) fn judge(&mut self, air: Air) -> Verdict {
         Verdict::lost_if(self.0.losses.at(air.time.start, self.0.step), Loss::Recorded)
     }
+}
+
+/// Of a time of more steps than this no stretches are told: nobody could see them.
+const STEPS_SHOWN: u64 = 1_000_000;
+
+/// The stretches that begin before `end` in which everything is lost.
+pub(super) fn stretches(LossConfig { losses, step }: &LossConfig, end: Instant) -> Vec<Interval> {
+    let step = (*step).max(Duration::from_nanos(1));
+    let mut found: Vec<Interval> = Vec::new();
+    let mut start = Instant::ZERO;
+    if end.as_nanos() / step.as_nanos() > STEPS_SHOWN {
+        return found;
+    }
+    while start < end {
+        let next = start + step;
+        if losses.at(start, step) {
+            match found.last_mut().filter(|last| last.end == start) {
+                Some(last) => last.end = next,
+                None => found.push(Interval { start, end: next }),
+            }
+        }
+        start = next;
+    }
+    found
 }
