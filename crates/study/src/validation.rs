@@ -43,8 +43,10 @@ pub struct Validation {
     pub sack: bool,
     /// Which way its data goes.
     pub direction: Name,
-    /// Absent: it was not held against the kernel's.
+    /// Absent: it was not held against the kernel's, or not as it is used here.
     pub held: Option<Held>,
+    /// It was, but only with bulk data toward the mobile host, between modern hosts.
+    pub held_otherwise: bool,
 }
 
 /// The file.
@@ -80,9 +82,11 @@ pub fn validation(scenario: &Scenario, rows: &[Row]) -> Vec<Validation> {
             Ok(one.tcp.simulated()) == model && (one.sack == Switch::On) == row.sack
         };
         let like_lab = like_lab && row.direction == Direction::Down.name();
-        let held = measured.iter().filter(|_| like_lab).find(is_row).map(|one| one.held.clone());
+        let known = measured.iter().find(is_row);
+        let held = known.filter(|_| like_lab).map(|one| one.held.clone());
+        let held_otherwise = known.is_some() && !like_lab;
         let (tcp, sack, direction) = (row.tcp, row.sack, row.direction);
-        senders.push(Validation { tcp, sack, direction, held });
+        senders.push(Validation { tcp, sack, direction, held, held_otherwise });
     }
     senders
 }
@@ -101,7 +105,13 @@ impl fmt::Display for Validation {
         if self.direction != Direction::Down.name() {
             write!(f, ", {}", self.direction)?;
         }
-        let Some(held) = &self.held else { return write!(f, ": not validated.") };
+        let Some(held) = &self.held else {
+            let only = match self.held_otherwise {
+                true => " for this: only bulk data down, between modern hosts, was",
+                false => "",
+            };
+            return write!(f, ": not validated{only}.");
+        };
         write!(
             f,
             ": held against Linux {} in {} scenarios: median error {:.1} %, p95 {:.1} %, winner \
@@ -208,14 +218,25 @@ mod tests {
     #[test]
     fn a_sender_says_how_it_was_held_or_that_it_was_not() {
         let (tcp, direction) = ("cubic", "down");
-        let known = Validation { tcp, sack: true, direction, held: Some(held()) };
+        let known =
+            Validation { tcp, sack: true, direction, held: Some(held()), held_otherwise: false };
         assert_eq!(
             known.to_string(),
             "cubic: held against Linux 6.18 in 64 scenarios: median error 3.2 %, p95 14.0 %, \
              winner right in 60 of 64 (docs/validation.md)."
         );
-        let unknown = Validation { tcp: "reno", sack: false, direction: "up", held: None };
+        let unknown = Validation {
+            tcp: "reno",
+            sack: false,
+            direction: "up",
+            held: None,
+            held_otherwise: false,
+        };
         assert_eq!(unknown.to_string(), "reno, SACK off, up: not validated.");
+        let otherwise = Validation { held_otherwise: true, ..unknown };
+        let words = "reno, SACK off, up: not validated for this: only bulk data down, between modern \
+                     hosts, was.";
+        assert_eq!(otherwise.to_string(), words);
     }
 
     #[test]
