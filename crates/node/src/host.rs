@@ -233,7 +233,7 @@ impl Engine for Host {
         match input {
             Input::Arrival { packet, .. } => self.on_arrival(packet, sink, now),
             Input::Timer => self.on_timer(sink, now),
-            Input::Departure { .. } | Input::Verdict { .. } | Input::Notice(_) => {}
+            Input::Verdict { .. } | Input::Notice(_) => {}
         }
     }
 

@@ -224,7 +224,7 @@ impl<O: Observer> Kernel<O> {
         self.world.record(node, at, What::Departed { side, packet: &packet });
         let mut outbox = Outbox { world: &mut self.world, node, now: at, told: false };
         if let Machine::Base(base) = &mut self.nodes[node.0 as usize].machine {
-            base.scheme.handle(Input::Departure { side, packet }, &mut outbox, at);
+            base.scheme.on_departure(side, &packet, &mut outbox, at);
         }
     }
 
@@ -398,7 +398,7 @@ struct Outbox<'a, O> {
 fn tell_handed<O: Observer>(scheme: &mut Scheme, outbox: &mut Outbox<'_, O>, now: Instant) {
     let mut index = 0;
     while let Some(packet) = outbox.world.handed.get(index).cloned() {
-        scheme.handle(Input::Departure { side: Side::RADIO, packet }, outbox, now);
+        scheme.on_departure(Side::RADIO, &packet, outbox, now);
         index += 1;
     }
     outbox.world.handed.clear();

@@ -255,7 +255,7 @@ impl Agent {
 
     /// A packet goes onto the air.
     #[inline]
-    fn on_departure(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+    fn on_radio_departure(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
         if packet.cause != Cause::Probe {
             self.shared.air.on_departure(packet.bytes(), now);
         }
@@ -401,15 +401,19 @@ impl Engine for Agent {
             Input::Arrival { packet, .. } => {
                 sink.discard(packet, DropReason::Rule("no such side"));
             }
-            Input::Departure { side: Side::RADIO, packet } => {
-                self.on_departure(&packet, sink, now);
-            }
             Input::Verdict { side: Side::RADIO, packet, acknowledged: false } => {
                 self.on_given_up(&packet, sink, now);
             }
-            Input::Departure { .. } | Input::Verdict { .. } => {}
+            Input::Verdict { .. } => {}
             Input::Timer => self.on_timer(sink, now),
             Input::Notice(notice) => self.on_notice(notice, sink, now),
+        }
+    }
+
+    #[inline]
+    fn on_departure(&mut self, side: Side, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        if side == Side::RADIO {
+            self.on_radio_departure(packet, sink, now);
         }
     }
 
