@@ -23,6 +23,7 @@ mod config;
 pub mod frame_arq;
 pub mod half_duplex;
 mod lengths;
+mod notes;
 mod pauses;
 mod peers;
 
@@ -38,6 +39,7 @@ use crate::queue::{Queue, Waiting};
 use crate::recorded::capacity::Opportunities;
 use crate::statistics::Statistics;
 use frame_arq::FrameArq;
+use notes::{Note, Notes};
 use sansio::{BitRate, Duration, Instant, Priority};
 use std::collections::VecDeque;
 
@@ -120,15 +122,9 @@ struct Conditions<T> {
 #[derive(Clone, Debug)]
 struct Reports<T> {
     /// Departures if they are reported, and verdicts; in the order of time.
-    notes: VecDeque<(Instant, Note, T)>,
+    notes: Notes<T>,
     /// What waited when, for [`Hop::poll_length`]; `None` unless somebody asks.
     lengths: Option<VecDeque<Length>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Note {
-    Departed,
-    Verdict(bool),
 }
 
 /// What every packet counts when it is sent.
@@ -244,8 +240,8 @@ impl<T: Clone> Hop<T> {
         Some(next.map_or(departure, |next| next.min(departure)))
     }
 
-    /// As [`Hop::next_event`], for a caller that need not hear of departures at once: polled then,
-    /// they come before the arrival, with their own time. [`Hop::poll_departure`] asks for them.
+    /// As [`Hop::next_event`], for a caller that need not hear of departures at once: with
+    /// [`Hop::poll_departure`] they come later, with their own time.
     #[inline]
     pub fn next_arrival(&self) -> Option<Instant> {
         let mut next = self.pipe.next_at();
@@ -279,18 +275,35 @@ impl<T: Clone> Hop<T> {
 
     /// The next thing that happened up to `now`, in the order of time; call it until it returns
     /// `None`. `now` never decreases from call to call.
-    #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Outcome<T>> {
         self.serve(now);
-        if (self.reports_departures || self.repeats)
-            && let Some((at, note, item)) = self.pop_note(now)
+        self.poll_note(now).or_else(|| self.pop_arrival(now))
+    }
+
+    /// The same without mere departures, for a caller that asks for them before they matter to it
+    /// ([`Hop::poll_departure`]). Where frames are repeated, they come all the same.
+    #[inline]
+    pub fn poll_arrival(&mut self, now: Instant) -> Option<Outcome<T>> {
+        self.serve(now);
+        if self.repeats
+            && let Some(outcome) = self.poll_note(now)
         {
-            let what = match note {
-                Note::Departed => What::Departed(item),
-                Note::Verdict(acknowledged) => What::Verdict(item, acknowledged),
-            };
-            return Some(Outcome { at, what });
+            return Some(outcome);
         }
+        self.pop_arrival(now)
+    }
+
+    fn poll_note(&mut self, now: Instant) -> Option<Outcome<T>> {
+        let (at, note, item) = self.pop_note(now)?;
+        let what = match note {
+            Note::Departed => What::Departed(item),
+            Note::Verdict(acknowledged) => What::Verdict(item, acknowledged),
+        };
+        Some(Outcome { at, what })
+    }
+
+    #[inline]
+    fn pop_arrival(&mut self, now: Instant) -> Option<Outcome<T>> {
         let UnderWay { at, bytes, loss, item } = self.pipe.pop_due(now)?;
         let what = match loss {
             None => {
@@ -452,29 +465,29 @@ impl<T: Clone> Hop<T> {
 
     #[inline]
     fn note(&mut self, at: Instant, note: Note, item: T) {
-        self.reports.get_or_insert_default().notes.push_back((at, note, item));
+        self.reports.get_or_insert_default().notes.push(at, note, item);
     }
 
     #[inline]
     fn next_note(&self) -> Option<(Instant, Note)> {
-        let (at, note, _) = self.reports.as_ref()?.notes.front()?;
-        Some((*at, *note))
+        self.reports.as_ref()?.notes.next()
     }
 
     /// The next departure or verdict, unless an arrival comes first. At the same instant arrivals
     /// go first: what departs then may follow from them.
+    #[inline]
     fn pop_note(&mut self, now: Instant) -> Option<(Instant, Note, T)> {
         let notes = &mut self.reports.as_mut()?.notes;
-        let at = notes.front()?.0;
+        let (at, _) = notes.next()?;
         if at > now || self.pipe.next_at().is_some_and(|arrival| arrival <= at) {
             return None;
         }
-        notes.pop_front()
+        notes.pop()
     }
 }
 
 impl<T> Default for Reports<T> {
     fn default() -> Self {
-        Reports { notes: VecDeque::new(), lengths: None }
+        Reports { notes: Notes::new(), lengths: None }
     }
 }

@@ -120,6 +120,19 @@ fn a_departure_is_reported_at_the_start_of_transmission_and_not_before() {
 }
 
 #[test]
+fn departures_may_be_asked_for_after_the_arrivals_and_keep_their_time() {
+    let mut hop = hop(&Config { report_departures: true, ..config() });
+    for packet in 0..3 {
+        hop.enqueue(packet, 1000, Priority::Normal, Instant::ZERO).expect("room");
+    }
+    let arrivals: Vec<_> = std::iter::from_fn(|| hop.poll_arrival(millis(7))).collect();
+    let arrived = |at, packet| Outcome { at: millis(at), what: What::Arrived(packet) };
+    assert_eq!(arrivals, [arrived(6, 0), arrived(7, 1)]);
+    let departures: Vec<_> = std::iter::from_fn(|| hop.poll_departure(millis(7))).collect();
+    assert_eq!(departures, [(millis(0), 0), (millis(1), 1), (millis(2), 2)]);
+}
+
+#[test]
 fn a_busy_hop_keeps_its_rate_to_the_nanosecond() {
     // 1500 bytes at 1.643836 Mbit/s are 7 299 998.29… ns.
     let config = Config { queue: Limit::Packets(u32::MAX), ..config() };

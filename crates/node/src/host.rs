@@ -152,6 +152,13 @@ impl Host {
     /// timer moves with every ACK, its entry only when it comes.
     #[inline]
     fn rearm(&mut self, slot: u32) {
+        if self.several.is_some() {
+            self.rearm_several(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn rearm_several(&mut self, slot: u32) {
         let Some(several) = &mut self.several else { return };
         let Some(at) = self.connections[slot as usize].next_deadline() else { return };
         if several.timers.get(slot).is_none_or(|entered| at < entered) {
@@ -233,7 +240,7 @@ impl Engine for Host {
         match input {
             Input::Arrival { packet, .. } => self.on_arrival(packet, sink, now),
             Input::Timer => self.on_timer(sink, now),
-            Input::Departure { .. } | Input::Verdict { .. } | Input::Notice(_) => {}
+            Input::Verdict { .. } | Input::Notice(_) => {}
         }
     }
 

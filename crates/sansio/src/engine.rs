@@ -17,6 +17,15 @@ pub trait Engine {
     /// Takes one input. It cannot fail: bad input is dropped, counted and reported with a reason.
     fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant);
 
+    /// The first bit of a packet sent earlier goes onto the air of that side. Only for engines that
+    /// ask for it; a packet that its queue dropped never departs. It is a note and no input: a
+    /// driver may pass it on later, with the time of the departure as `now`, but before any other
+    /// input. An engine neither sends nor arms a timer because of it.
+    #[inline]
+    fn on_departure(&mut self, side: Side, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        let _ = (side, packet, sink, now);
+    }
+
     /// The earliest armed timer, by name. It costs the same however many flows there are.
     fn next_deadline(&self) -> Option<Deadline>;
 
@@ -35,16 +44,6 @@ pub enum Input {
         /// Where.
         side: Side,
         /// The packet.
-        packet: PacketRef,
-    },
-    /// The first bit of a packet sent earlier goes onto the air of that side. Only for engines that
-    /// ask for it; a packet that its queue dropped never departs. It is a note: a driver may pass
-    /// it on later, with the time of the departure as `now`, but before any other input. An engine
-    /// neither sends nor arms a timer because of it.
-    Departure {
-        /// Where.
-        side: Side,
-        /// The packet, as it was sent.
         packet: PacketRef,
     },
     /// The link layer's verdict on a frame: once for each (METP-LL-3). Only for engines that ask

@@ -230,10 +230,12 @@ impl Packet {
     /// Number of segments: 1, or more for a super-packet.
     #[inline]
     pub fn segments(&self) -> u32 {
-        match self.segment_bytes {
-            Some(size) => self.payload.len().div_ceil(u32::from(size.get())).max(1),
-            None => 1,
-        }
+        self.segment_bytes.map_or(1, |size| self.segments_of(size))
+    }
+
+    #[inline(never)]
+    fn segments_of(&self, size: NonZeroU16) -> u32 {
+        self.payload.len().div_ceil(u32::from(size.get())).max(1)
     }
 
     /// A copy with another identity, this packet as parent, and `change` applied; the frame is let

@@ -159,6 +159,13 @@ impl TimerQueue {
         (self.first != NONE).then(|| (slot_of(self.first), instant_of(self.first)))
     }
 
+    /// The earliest deadline.
+    #[inline]
+    pub fn next_at(&self) -> Option<Instant> {
+        let nanos = (self.first >> 64) as u64;
+        (nanos != IDLE).then(|| Instant::from_nanos(nanos))
+    }
+
     /// When a slot is due, if it has a deadline.
     #[inline]
     pub fn get(&self, slot: u32) -> Option<Instant> {

@@ -48,28 +48,41 @@ fn packet(flow: u32, number: u32, down: bool) -> PacketRef {
     Packet::tcp(PacketId::FIRST, ip, tcp, payload).into()
 }
 
+/// What the agent meets.
+enum Step {
+    Arrival(Side, PacketRef),
+    Departure(PacketRef),
+}
+
 /// Data packets and ACKs of `flows` flows in turn, `window` segments under way in each; nanoseconds
 /// of CPU time per data packet, its departure and its ACK, the making of both packets included.
 fn measure(name: &str, flows: u32, window: u32) -> f64 {
     let mut scheme = Scheme::named(name).expect("a name of the list");
     let before = cpu_seconds();
     let mut time = 0;
-    let mut drive = |input: Input| {
+    let mut drive = |step: Step| {
         time += 1_000;
         let now = Instant::from_nanos(time);
         if scheme.next_deadline().is_some_and(|deadline| deadline.at <= now) {
             scheme.handle(Input::Timer, &mut Nowhere, now);
         }
-        scheme.handle(input, &mut Nowhere, now);
+        match step {
+            Step::Arrival(side, packet) => {
+                scheme.handle(Input::Arrival { side, packet }, &mut Nowhere, now);
+            }
+            Step::Departure(packet) => {
+                scheme.on_departure(Side::RADIO, &packet, &mut Nowhere, now);
+            }
+        }
     };
     for number in 0..PAIRS / flows {
         for flow in 0..flows {
             let data = packet(flow, number, true);
-            drive(Input::Arrival { side: Side::WIRED, packet: data.clone() });
-            drive(Input::Departure { side: Side::RADIO, packet: data });
+            drive(Step::Arrival(Side::WIRED, data.clone()));
+            drive(Step::Departure(data));
             if number >= window {
                 let ack = packet(flow, number - window, false);
-                drive(Input::Arrival { side: Side::RADIO, packet: ack });
+                drive(Step::Arrival(Side::RADIO, ack));
             }
         }
     }

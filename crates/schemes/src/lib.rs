@@ -6,7 +6,7 @@
 pub mod plain;
 pub mod snoop;
 
-use sansio::{BitRate, Deadline, Engine, Input, Instant, Sink};
+use sansio::{BitRate, Deadline, Engine, Input, Instant, Packet, Side, Sink};
 
 /// A base station's scheme: one of those in [`Scheme::NAMES`].
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Scheme {
     }
 
     /// True if the driver shall report each packet that departs onto the air
-    /// ([`Input::Departure`]).
+    /// ([`Engine::on_departure`]).
     pub fn wants_departures(&self) -> bool {
         match self {
             Scheme::Plain(_) => false,
@@ -87,6 +87,14 @@ impl Engine for Scheme {
         match self {
             Scheme::Plain(forwarder) => forwarder.handle(input, sink, now),
             Scheme::Snoop(agent) => agent.handle(input, sink, now),
+        }
+    }
+
+    #[inline]
+    fn on_departure(&mut self, side: Side, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        match self {
+            Scheme::Plain(_) => {}
+            Scheme::Snoop(agent) => agent.on_departure(side, packet, sink, now),
         }
     }
 

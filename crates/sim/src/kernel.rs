@@ -150,7 +150,8 @@ impl<O: Observer> Kernel<O> {
         self.world.current = wire;
         let next = loop {
             self.world.network.settle(wire, now);
-            let outcome = self.world.network.wires[wire].hop.poll(now);
+            let hop = &mut self.world.network.wires[wire].hop;
+            let outcome = if O::ON { hop.poll(now) } else { hop.poll_arrival(now) };
             let nothing = outcome.is_none();
             if let Some(outcome) = outcome {
                 self.on_outcome(wire, outcome, now);
@@ -179,7 +180,6 @@ impl<O: Observer> Kernel<O> {
             }
             Happened::Departed(packet) => {
                 self.tell_departure(from, packet, outcome.at);
-                self.rearm(from.0);
             }
             Happened::Verdict(packet, acknowledged) => {
                 self.on_verdict(from, (packet, acknowledged), now);
@@ -212,7 +212,7 @@ impl<O: Observer> Kernel<O> {
     /// else is told, so that nobody sees a difference if the kernel does not stop at departures.
     #[inline]
     fn tell_departures(&mut self, base: NodeId, now: Instant) {
-        let wire = Network::wire_from(base, Side::RADIO);
+        let wire = Network::radio_of(base);
         self.world.network.settle(wire, now);
         while let Some((at, packet)) = self.world.network.wires[wire].hop.poll_departure(now) {
             self.tell_departure((base, Side::RADIO), packet, at);
@@ -224,7 +224,7 @@ impl<O: Observer> Kernel<O> {
         self.world.record(node, at, What::Departed { side, packet: &packet });
         let mut outbox = Outbox { world: &mut self.world, node, now: at, told: false };
         if let Machine::Base(base) = &mut self.nodes[node.0 as usize].machine {
-            base.scheme.handle(Input::Departure { side, packet }, &mut outbox, at);
+            base.scheme.on_departure(side, &packet, &mut outbox, at);
         }
     }
 
@@ -398,7 +398,7 @@ struct Outbox<'a, O> {
 fn tell_handed<O: Observer>(scheme: &mut Scheme, outbox: &mut Outbox<'_, O>, now: Instant) {
     let mut index = 0;
     while let Some(packet) = outbox.world.handed.get(index).cloned() {
-        scheme.handle(Input::Departure { side: Side::RADIO, packet }, outbox, now);
+        scheme.on_departure(Side::RADIO, &packet, outbox, now);
         index += 1;
     }
     outbox.world.handed.clear();

@@ -267,6 +267,12 @@ impl Network {
         }
     }
 
+    /// The hop from a base station toward its mobile hosts.
+    #[inline]
+    pub(crate) fn radio_of(base: NodeId) -> usize {
+        (base.0 / TRIPLE * TRIPLE_WIRES + 1) as usize
+    }
+
     /// The hop on which a machine of a triple sends from a side.
     #[inline]
     pub(crate) fn wire_from(node: NodeId, side: Side) -> usize {
@@ -299,6 +305,9 @@ mod tests {
             assert_eq!(Network::wire_from(from.0, from.1), wire);
             let back = Network::wire_from(to.0, to.1);
             assert_eq!(Network::ends(back), (to, from), "the other direction of the same link");
+            if from.1 == Side::RADIO {
+                assert_eq!(Network::radio_of(from.0), wire);
+            }
         }
     }
 }

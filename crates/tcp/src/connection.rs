@@ -309,7 +309,7 @@ impl Engine for Endpoint {
                 }
             }
             // Verdicts, departures and notices are for agents on the path.
-            Input::Departure { .. } | Input::Verdict { .. } | Input::Notice(_) => {}
+            Input::Verdict { .. } | Input::Notice(_) => {}
         }
     }
 

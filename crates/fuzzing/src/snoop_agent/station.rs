@@ -72,7 +72,8 @@ impl Station {
             let [high, normal] = &mut self.queues;
             let Some(packet) = high.pop_front().or_else(|| normal.pop_front()) else { break };
             self.departed = Some(packet.clone());
-            self.handle(Input::Departure { side: Side::RADIO, packet }, None);
+            self.agent.on_departure(Side::RADIO, &packet, &mut self.log, self.now);
+            self.check(None);
         }
     }
 
@@ -137,6 +138,11 @@ impl Station {
 
     fn handle(&mut self, input: Input, arrived: Option<(Side, &PacketRef)>) {
         self.agent.handle(input, &mut self.log, self.now);
+        self.check(arrived);
+    }
+
+    /// Checks what followed from what the agent was told.
+    fn check(&mut self, arrived: Option<(Side, &PacketRef)>) {
         let mut passed = 0;
         let mut resent = BTreeMap::new();
         for (packet, reason) in core::mem::take(&mut self.log.discarded) {

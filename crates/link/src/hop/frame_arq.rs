@@ -14,7 +14,8 @@
 //!              │──────────wait──────────────▶│          │──────────wait─────▶│ Verdict
 //! ```
 
-use super::{Hop, Note};
+use super::Hop;
+use super::notes::Note;
 use crate::channel::{self, Air};
 use crate::outage::Interval;
 use sansio::{Duration, Instant};
@@ -90,9 +91,7 @@ impl<T: Clone> Hop<T> {
     /// When the next verdict is known, at the earliest. Where the delay varies, that of a packet
     /// that still waits may come before the arrival of one that was sent.
     pub(super) fn next_verdict(&self) -> Option<Instant> {
-        let is_verdict = |note: &&(Instant, Note, T)| matches!(note.1, Note::Verdict(_));
-        let notes = self.reports.as_ref().map(|reports| &reports.notes);
-        let known = notes.and_then(|notes| notes.iter().find(is_verdict)).map(|note| note.0);
+        let known = self.reports.as_ref().and_then(|reports| reports.notes.next_verdict());
         let arq = self.conditions.as_ref().and_then(|conditions| conditions.frame_arq);
         let waiting = self.next_bytes().zip(arq).map(|(bytes, arq)| {
             self.next_start() + self.host_cost + self.pace.time_for(bytes) + arq.wait

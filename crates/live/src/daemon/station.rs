@@ -3,7 +3,7 @@
 //! ```text
 //!   receive ─▶ takes? ─▶ parse ─▶ Engine::handle ─▶ outbox ─▶ write ─▶ queue ... flush
 //!                                      ▲                                          │
-//!                                      └────────── Input::Departure ◀─────────────┘
+//!                                      └──────── Engine::on_departure ◀───────────┘
 //! ```
 
 use super::neighbours::Neighbours;
@@ -151,6 +151,11 @@ impl<E: Engine> Station<E> {
     /// One input, and everything that follows from it put up for sending.
     fn handle(&mut self, input: Input, io: &mut impl PacketIo, now: Instant) {
         self.engine.handle(input, &mut self.outbox, now);
+        self.put_up(io);
+    }
+
+    /// What an engine puts out is put up for sending.
+    fn put_up(&mut self, io: &mut impl PacketIo) {
         let mut packets = core::mem::take(&mut self.outbox.packets);
         for (side, priority, packet) in packets.drain(..) {
             self.send(side, priority, &packet, io);
@@ -228,8 +233,9 @@ impl<E: Engine> Station<E> {
                 }
             }
             for packet in sent.drain(..).flatten() {
-                self.handle(Input::Departure { side: Side::RADIO, packet }, io, now);
+                self.engine.on_departure(Side::RADIO, &packet, &mut self.outbox, now);
             }
+            self.put_up(io);
             if self.sent.is_empty() {
                 self.sent = sent;
             }

@@ -9,7 +9,7 @@ use live::daemon::station::{Departures, Station};
 use live::frame::NETWORK_AT;
 use live::io::memory::{Memory, Sent};
 use proptest::prelude::*;
-use sansio::{Deadline, Engine, Input, Instant, Priority, Side, Sink};
+use sansio::{Deadline, Engine, Input, Instant, Packet, Priority, Side, Sink};
 use schemes::Scheme;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -187,10 +187,14 @@ impl Engine for Recorder {
                 sink.send(Side::RADIO, Priority::Normal, packet.clone());
                 sink.send(Side::WIRED, Priority::Normal, packet);
             }
-            Input::Departure { side: Side::RADIO, .. } => note("departure"),
             Input::Timer => note("timer"),
             other => panic!("{other:?}"),
         }
+    }
+
+    fn on_departure(&mut self, side: Side, _: &Packet, _: &mut impl Sink, now: Instant) {
+        assert_eq!(side, Side::RADIO);
+        self.0.borrow_mut().push((now, "departure".to_owned()));
     }
 
     fn next_deadline(&self) -> Option<Deadline> {

@@ -148,27 +148,22 @@ pub(super) fn snoop_ack(
             disclosure::on_sign_of_loss(flow, context, now);
         }
     }
-    let case = if advances {
-        Case::New
-    } else {
-        let pure = is_pure(flow, tcp, payload_bytes);
-        let duplicate = flow.last_ack == Some(tcp.ack) && flow.has_outstanding();
-        if pure && duplicate {
-            let is_own = flow.evidence.on_duplicate(now);
-            if !is_own {
-                disclosure::on_sign_of_loss(flow, context, now);
-            }
-        }
-        classify(flow, tcp, pure, context.config, now)
+    let case = match advances {
+        true => Case::New,
+        false => on_old_ack(flow, tcp, payload_bytes, context, now),
     };
     let (ack, timestamps) = (tcp.ack, tcp.options.timestamps());
     if flow.last_ack.is_none_or(|last_ack| ack.at_or_after(last_ack)) {
-        flow.note_mobile(tcp, payload_bytes);
+        flow.note_mobile(tcp, timestamps, payload_bytes);
     }
     let lowest = flow.cache.front();
     flow.unanswered_since = lowest.filter(|entry| entry.copy == Copy::Departed).map(|_| now);
     aside::on_mobile_heard(flow, context);
-    match verdict(flow, case, ack, context, now) {
+    let verdict = match case {
+        Case::New => Verdict::Forward,
+        case => verdict(flow, case, ack, context, now),
+    };
+    match verdict {
         Verdict::Forward => {
             flow.wired.on_ack_passed(timestamps.map(|timestamps| timestamps.value), now);
             let packet = sack::hide(flow, packet, context, now);
@@ -187,6 +182,26 @@ pub(super) fn snoop_ack(
     }
 }
 
+/// An ACK that is not above the last one: a sign of a loss, perhaps. Returns its case.
+#[inline(never)]
+fn on_old_ack(
+    flow: &mut Flow,
+    header: &Header,
+    payload_bytes: u32,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Case {
+    let pure = is_pure(flow, header, payload_bytes);
+    let duplicate = flow.last_ack == Some(header.ack) && flow.has_outstanding();
+    if pure && duplicate {
+        let is_own = flow.evidence.on_duplicate(now);
+        if !is_own {
+            disclosure::on_sign_of_loss(flow, context, now);
+        }
+    }
+    classify(flow, header, pure, context.config, now)
+}
+
 /// True if the duplicates of the lowest segment, or losses at all, were withheld for longer than
 /// the bound (MOD-14).
 pub(super) fn out_of_patience(flow: &Flow, config: &Config, now: Instant) -> bool {
@@ -202,7 +217,7 @@ enum Verdict {
 }
 
 /// Acts on a case and says what happens to the ACK.
-#[inline]
+#[inline(never)]
 fn verdict(
     flow: &mut Flow,
     case: Case,
@@ -279,7 +294,7 @@ fn on_new_ack(
     let evidence = context.config.repair == Repair::Evidence;
     let (mut newest, mut repaired) = (None, false);
     let (mut count, mut repeated_at) = (0, None);
-    while let Some(entry) = flow.cache.pop_acknowledged(ack) {
+    while let Some(packet) = flow.cache.pop_acknowledged(ack, |entry| {
         if evidence {
             repaired |= entry.retransmissions > 0 || entry.sender_retransmitted;
             count += 1;
@@ -287,9 +302,10 @@ fn on_new_ack(
                 repeated_at = repeated_at.max(Some(entry.departed_at));
             }
             let state = (&mut flow.evidence, &flow.round_trip);
-            newest = sack::on_delivered(state, &entry, context, now).or(newest);
+            newest = sack::on_delivered(state, entry, context, now).or(newest);
         }
-        context.sink.release(entry.packet);
+    }) {
+        context.sink.release(packet);
     }
     if evidence {
         let lowest = flow.cache.front().map(|entry| entry.start);

@@ -160,6 +160,7 @@ impl Cache {
     }
 
     /// True if every byte from `start` up to `end` is cached.
+    #[inline(never)]
     pub(super) fn covers(&self, start: Seq, end: Seq) -> bool {
         let mut at = start;
         for entry in self.entries.range(self.first_ending_after(start)..) {
@@ -209,15 +210,20 @@ impl Cache {
     }
 
     /// Takes out the lowest entry if all of it lies below `ack` (SNOOP-ACK-1: a partly acknowledged
-    /// one stays).
+    /// one stays), once `look` has seen it. Returns its packet.
     #[inline]
-    pub(super) fn pop_acknowledged(&mut self, ack: Seq) -> Option<Entry> {
+    pub(super) fn pop_acknowledged(
+        &mut self,
+        ack: Seq,
+        look: impl FnOnce(&Entry),
+    ) -> Option<PacketRef> {
         let front = self.entries.front()?;
         if front.end.after(ack) {
             return None;
         }
+        look(front);
         self.bytes -= front.length();
-        self.entries.pop_front()
+        self.entries.pop_front().map(|entry| entry.packet)
     }
 
     /// Takes out the entries for which `keep` is false; returns how many.

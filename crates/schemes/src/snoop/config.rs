@@ -139,6 +139,14 @@ pub enum Restart {
     Probe(Probe),
 }
 
+impl Restart {
+    /// True if the link's rate has to be learned from departures.
+    #[inline]
+    pub(super) fn asks_for_rate(&self) -> bool {
+        matches!(self, Restart::Probe(Probe { link_rate: None, .. }))
+    }
+}
+
 /// Which gaps a mobile host is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {

@@ -15,7 +15,7 @@ use super::config::{Config, CopyTimestamps, Departures, Mark};
 use super::flow::{Flow, Timed};
 use super::timers::Timer;
 use super::{Context, aside, assist, restart, rule};
-use sansio::{Cause, DropReason, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
+use sansio::{Cause, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
 use wire::ip;
 use wire::tcp::{self, Flags, Header, Options, Seq, TcpOption, Timestamps};
 
@@ -56,18 +56,26 @@ pub(super) fn classify(flow: &Flow, range: (Seq, Seq)) -> Case {
     }
 }
 
+/// What becomes of a segment from the fixed host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Forward,
+    /// The mobile host has it, and the fixed host was told.
+    Discard,
+}
+
 /// A segment with data or FIN from the fixed host. `range` is its sequence range.
 #[inline]
 pub(super) fn snoop_data(
     flow: &mut Flow,
-    packet: PacketRef,
+    packet: &PacketRef,
     range: (Seq, Seq),
     context: &mut Context<'_, impl Sink>,
     now: Instant,
-) {
+) -> Verdict {
     flow.active_at = now;
     flow.sender_at = now;
-    let Some(tcp) = packet.as_tcp() else { return };
+    let Some(tcp) = packet.as_tcp() else { return Verdict::Forward };
     if tcp.flags.contains(Flags::FIN) {
         flow.fin = Some(range.1);
     }
@@ -77,20 +85,18 @@ pub(super) fn snoop_data(
     let case = classify(flow, range);
     restart::on_sender(flow, (case, range.0), context, now);
     match case {
-        Case::New => on_new(flow, &packet, range, context, now),
-        Case::Cached => on_cached(flow, &packet, range, context, now),
-        Case::Uncached => on_uncached(flow, &packet, range, context, now),
+        Case::New => on_new(flow, packet, range, context, now),
+        Case::Cached => on_cached(flow, packet, range, context, now),
+        Case::Uncached => on_uncached(flow, packet, range, context, now),
         Case::KeepAlive => {}
         Case::AlreadyAcknowledged => {
-            let answered = assist::is_answered(flow, context.config, now);
-            if answered || answer(flow, &packet, context, now) {
-                let reason = DropReason::Rule("SNOOP-DATA-4");
-                context.sink.discard(packet, reason);
-                return;
+            if assist::is_answered(flow, context.config, now) || answer(flow, packet, context, now)
+            {
+                return Verdict::Discard;
             }
         }
     }
-    context.sink.send(Side::RADIO, Priority::Normal, packet);
+    Verdict::Forward
 }
 
 #[inline]
@@ -104,11 +110,14 @@ fn on_new(
     flow.last_seen = range.1;
     let segments = u16::try_from(packet.segments()).unwrap_or(u16::MAX);
     flow.segments_unanswered = flow.segments_unanswered.saturating_add(segments);
-    let percent = u64::from(context.config.bounds.retransmission_percent);
-    let most = u64::from(context.config.bounds.retransmission_floor_bytes)
-        + u64::from(context.config.cache_bytes_max);
-    let earned = u64::from(packet.payload.len()) * percent / 100;
-    flow.budget_bytes = (flow.budget_bytes + earned).min(most);
+    let bounds = &context.config.bounds;
+    let most =
+        u64::from(bounds.retransmission_floor_bytes) + u64::from(context.config.cache_bytes_max);
+    if flow.budget_bytes < most {
+        let percent = u64::from(bounds.retransmission_percent);
+        let earned = u64::from(packet.payload.len()) * percent / 100;
+        flow.budget_bytes = (flow.budget_bytes + earned).min(most);
+    }
     if aside::leaves_alone(flow, context, now) {
         return;
     }
@@ -121,10 +130,11 @@ fn on_new(
             Departures::AssumedWhenSent => Timed::Running(range.1, now),
         };
     }
-    keep(flow, packet, range, Origin::First, (context, now));
+    keep(flow, packet, range, (context, now), |flow, entry| flow.cache.push(entry));
 }
 
 /// SNOOP-DATA-3: forwarded by the caller; its counter starts again (SNOOP-DATA-6).
+#[cold]
 fn on_cached(
     flow: &mut Flow,
     packet: &PacketRef,
@@ -157,6 +167,7 @@ fn on_cached(
     }
 }
 
+#[cold]
 fn on_uncached(
     flow: &mut Flow,
     packet: &PacketRef,
@@ -168,8 +179,17 @@ fn on_uncached(
     flow.timed = Timed::Nothing;
     context.shared.statistics.sender_retransmissions += 1;
     rule(context.sink, flow.key, Some(packet.id), ("SNOOP-DATA-5", "marked", range.0.0.into()));
-    if flow.aside.is_none() && has_room(flow, (packet, range), Room::BelowLimit, context) {
-        keep(flow, packet, range, Origin::Repeated, (context, now));
+    if flow.aside.is_some() || !has_room(flow, (packet, range), Room::BelowLimit, context) {
+        return;
+    }
+    keep(flow, packet, range, (context, now), |flow, entry| {
+        let start = entry.start;
+        flow.cache.insert(Entry { sender_retransmitted: true, ..entry });
+        flow.evidence.on_filled(start);
+    });
+    if let Some(ack) = flow.last_ack {
+        // What it displaced, or the first segments of a super-packet, may be acknowledged.
+        while flow.cache.pop_acknowledged(ack, |_| ()).is_some() {}
     }
 }
 
@@ -195,15 +215,15 @@ fn has_room(
         Room::BelowMark => u64::from(config.cache_mark_percent),
         Room::BelowLimit => 100,
     };
-    let of = |limit: u32| u64::from(limit) * percent / 100;
+    let exceeds = |count: u64, limit: u32| count * 100 > u64::from(limit) * percent;
     let segments = flow.cache.len() as u64 + u64::from(packet.segments());
     // A FIN counts one, here as in the cache.
     let length = u64::from(range.1.since(range.0));
     let bytes = u64::from(flow.cache.bytes()) + length;
     let total = context.shared.held_bytes + length;
-    let name = if segments > of(config.cache_segments_max) {
+    let name = if exceeds(segments, config.cache_segments_max) {
         "snoop cache segments"
-    } else if bytes > of(config.cache_bytes_max) {
+    } else if exceeds(bytes, config.cache_bytes_max) {
         "snoop cache bytes"
     } else if total > config.cache_bytes_total_max {
         "snoop cache bytes of all flows"
@@ -213,32 +233,35 @@ fn has_room(
     } else {
         return true;
     };
-    context.shared.statistics.uncached += u64::from(packet.segments());
-    super::limit(context.sink, flow.key, name, segments);
+    leave_uncached(flow, packet, (name, segments), context);
     false
 }
 
-/// Whether the sender sends a segment for the first time, as far as the agent can tell.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    First,
-    Repeated,
+#[cold]
+fn leave_uncached(
+    flow: &Flow,
+    packet: &Packet,
+    (name, segments): (&'static str, u64),
+    context: &mut Context<'_, impl Sink>,
+) {
+    context.shared.statistics.uncached += u64::from(packet.segments());
+    super::limit(context.sink, flow.key, name, segments);
 }
 
-/// Puts a packet's segments into the cache and sees to the persist timer.
+/// Puts a packet's segments into the cache, by `put`, and sees to the persist timer.
 #[inline]
 fn keep(
     flow: &mut Flow,
     packet: &PacketRef,
     range: (Seq, Seq),
-    origin: Origin,
     (context, now): (&mut Context<'_, impl Sink>, Instant),
+    put: impl Fn(&mut Flow, Entry),
 ) {
     let (mut start, end) = range;
     let step = packet.segment_bytes.map_or(u32::MAX, |bytes| u32::from(bytes.get()));
-    context.shared.statistics.cached += u64::from(packet.segments());
     let assumed = context.config.departures == Departures::AssumedWhenSent;
     let mut segments = packet.segments();
+    context.shared.statistics.cached += u64::from(segments);
     while segments > 0 {
         segments -= 1;
         let segment_end = if segments == 0 { end } else { start + step };
@@ -251,7 +274,7 @@ fn keep(
             departed_order: flow.departures,
             copy: Copy::Queued,
             retransmissions: 0,
-            sender_retransmitted: origin == Origin::Repeated,
+            sender_retransmitted: false,
             sacked: false,
         };
         flow.sent = flow.sent.wrapping_add(1);
@@ -260,21 +283,11 @@ fn keep(
             entry.departed_order = flow.departures;
             entry.copy = Copy::Departed;
         }
-        match origin {
-            Origin::First => flow.cache.push(entry),
-            Origin::Repeated => {
-                flow.cache.insert(entry);
-                flow.evidence.on_filled(start);
-            }
-        }
+        put(flow, entry);
         start = segment_end;
     }
     let waiting = flow.sent.wrapping_sub(flow.next_departure);
     flow.disclosure.on_new_data(end, waiting, flow.last_ack);
-    if let (Origin::Repeated, Some(ack)) = (origin, flow.last_ack) {
-        // What it displaced, or the first segments of a super-packet, may be acknowledged.
-        while flow.cache.pop_acknowledged(ack).is_some() {}
-    }
     if assumed {
         flow.unanswered_since.get_or_insert(now);
         flow.disclosure.on_departure(end);
@@ -287,6 +300,7 @@ fn keep(
 
 /// SNOOP-DATA-4: the mobile host's last ACK once more, to the fixed host, which seems not to know
 /// it. False if no valid ACK can be made; the segment is then forwarded.
+#[cold]
 fn answer(
     flow: &mut Flow,
     packet: &Packet,

@@ -13,7 +13,7 @@ use super::rtt::RoundTrip;
 use super::sack::Evidence;
 use super::timers::Timers;
 use sansio::{Duration, FlowKey, Instant};
-use wire::tcp::{Flags, Header, Seq};
+use wire::tcp::{Flags, Header, Seq, Timestamps};
 
 /// One direction of one connection. What every packet needs comes first, in a few cache lines;
 /// `repr(C)` keeps the order.
@@ -44,8 +44,6 @@ pub(super) struct Flow {
     pub(super) requeued_departed: Option<Instant>,
     /// Place of the next departure in the order of `sent`.
     pub(super) next_departure: u32,
-    /// The cache's bytes in the agent's total.
-    pub(super) accounted_bytes: u32,
     /// Duplicate ACKs still to be expected (SNOOP-ACK-8).
     pub(super) expected_dupacks: u32,
     /// Unexpected duplicate ACKs in a row.
@@ -185,11 +183,11 @@ impl Flow {
             rest: Rest::NONE,
             timers: Timers::new(),
             queued_deadline: None,
-            accounted_bytes: 0,
         }
     }
 
     /// The lowest byte that the mobile host lacks, if an ACK told or the cache can.
+    #[inline]
     pub(super) fn lowest_missing(&self) -> Option<Seq> {
         self.last_ack.or_else(|| self.cache.front().map(|entry| entry.start))
     }
@@ -240,9 +238,13 @@ impl Flow {
 
     /// Remembers what the mobile host said in a segment that is not older than the last.
     #[inline]
-    pub(super) fn note_mobile(&mut self, header: &Header, payload_bytes: u32) {
+    pub(super) fn note_mobile(
+        &mut self,
+        header: &Header,
+        timestamps: Option<Timestamps>,
+        payload_bytes: u32,
+    ) {
         let end = header.seq + header.sequence_length(payload_bytes);
-        let timestamps = header.options.timestamps();
         if let Some(scale) = self.scale {
             self.right_edge = self.right_edge.max(right_edge(header, scale));
         }

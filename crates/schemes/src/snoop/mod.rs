@@ -15,6 +15,10 @@
 //! probes). The other direction, from the mobile host: `nack`, with `uplink` for the state of one
 //! connection. [`config`] has every parameter and the presets.
 //!
+//! What every packet passes through is kept short, and what is rare out of line (`#[cold]`,
+//! `#[inline(never)]`): together with the rest of a simulation it has to fit the processor's first
+//! instruction cache.
+//!
 //! We differ: byte ranges instead of packets, pure ACKs only, and departures onto the air are
 //! counted instead of guessed. All state is soft and belongs to one flow or one link.
 
@@ -171,7 +175,7 @@ impl Agent {
     }
 
     /// A packet from the fixed host's side.
-    #[inline]
+    #[inline(never)]
     fn on_wired_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
         let Some(tcp) = packet.as_tcp() else {
             return sink.send(Side::RADIO, Priority::Normal, packet);
@@ -180,36 +184,33 @@ impl Agent {
             self.on_syn_or_reset(&packet, tcp, Origin::Fixed);
             return sink.send(Side::RADIO, Priority::Normal, packet);
         }
-        if !self.uplinks.is_empty()
-            && let Some(key) = FlowKey::of(&packet)
-        {
-            let context = (&*self.config, &mut self.shared, &mut *sink);
-            self.uplinks.on_ack((key.reversed(), &packet), context, now);
+        if !self.uplinks.is_empty() {
+            self.on_uplink_ack(&packet, sink, now);
         }
         let range = range(tcp, &packet);
         if range.0 == range.1 {
             return sink.send(Side::RADIO, Priority::Normal, packet);
         }
-        let slot = self.slot_of(&packet, Origin::Fixed).or_else(|| {
-            let key = FlowKey::of(&packet).filter(|_| !packet.payload.is_empty())?;
-            self.create(key, range.0, sink, now)
-        });
-        let Some(slot) = slot else { return sink.send(Side::RADIO, Priority::Normal, packet) };
-        self.with_flow(slot, sink, |flow, context| {
-            if flow.is_far(range.0) {
-                // Another connection with the same four-tuple.
-                let accounted_bytes = flow.accounted_bytes;
-                *flow = Flow::new(flow.key, range.0, context.config, now);
-                flow.accounted_bytes = accounted_bytes;
-                flow.timers.set(Timer::Idle, now + context.config.flow_idle);
-            }
-            data::snoop_data(flow, packet, range, context, now);
-            Fate::Keep
-        });
+        let slot = self.slot_of(&packet, Origin::Fixed);
+        let slot = slot.or_else(|| self.begin(&packet, range.0, sink, now));
+        let mut verdict = data::Verdict::Forward;
+        if let Some(slot) = slot {
+            self.with_flow(slot, sink, |flow, context| {
+                if flow.is_far(range.0) {
+                    start_anew(flow, range.0, context.config, now);
+                }
+                verdict = data::snoop_data(flow, &packet, range, context, now);
+                Fate::Keep
+            });
+        }
+        match verdict {
+            data::Verdict::Forward => sink.send(Side::RADIO, Priority::Normal, packet),
+            data::Verdict::Discard => sink.discard(packet, DropReason::Rule("SNOOP-DATA-4")),
+        }
     }
 
     /// A packet from the mobile host's side.
-    #[inline]
+    #[inline(never)]
     fn on_radio_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
         let Some(tcp) = packet.as_tcp() else {
             return sink.send(Side::WIRED, Priority::Normal, packet);
@@ -225,11 +226,8 @@ impl Agent {
             None => sink.send(Side::WIRED, Priority::Normal, packet),
             Some(slot) => self.on_acknowledgment(slot, packet, sink, now),
         }
-        if let Some((packet, key)) = data.and_then(|data| FlowKey::of(&data).map(|key| (data, key)))
-        {
-            let sack_use = || self.handshakes.take_sack(&key.reversed());
-            let context = (&*self.config, &mut self.shared, sink);
-            self.uplinks.on_data((key, &packet), sack_use, context, now);
+        if let Some(data) = data {
+            self.on_uplink_data(&data, sink, now);
         }
     }
 
@@ -254,9 +252,9 @@ impl Agent {
     }
 
     /// A packet goes onto the air.
-    #[inline]
-    fn on_departure(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
-        if packet.cause != Cause::Probe {
+    #[inline(never)]
+    fn on_radio_departure(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        if self.config.restart.asks_for_rate() && packet.cause != Cause::Probe {
             self.shared.air.on_departure(packet.bytes(), now);
         }
         let Some(tcp) = packet.as_tcp() else { return };
@@ -283,6 +281,7 @@ impl Agent {
         });
     }
 
+    #[inline(never)]
     fn on_timer(&mut self, sink: &mut impl Sink, now: Instant) {
         while let Some(slot) = self.timers.pop_due(now) {
             if let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) {
@@ -293,6 +292,7 @@ impl Agent {
         self.uplinks.on_timer((&self.config, &mut self.shared, sink), now);
     }
 
+    #[cold]
     fn on_notice(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
         match notice {
             Notice::LinkDown(Side::RADIO) => self.shared.radio = Radio::Down,
@@ -343,8 +343,8 @@ impl Agent {
         Some(slot)
     }
 
-    /// Lets `act` have a flow, then brings its place in the timer queue and the total of cached
-    /// bytes up to date.
+    /// Lets `act` have a flow, then brings the total of cached bytes and its place in the timer
+    /// queue up to date.
     #[inline]
     fn with_flow<S: Sink>(
         &mut self,
@@ -354,18 +354,24 @@ impl Agent {
     ) {
         let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
+        let before = flow.cache.bytes();
         let fate = act(flow, &mut context);
         let bytes = flow.cache.bytes();
         self.shared.held_bytes += u64::from(bytes);
-        self.shared.held_bytes -= u64::from(flow.accounted_bytes);
-        flow.accounted_bytes = bytes;
+        self.shared.held_bytes -= u64::from(before);
         if fate == Fate::Forget {
             let key = flow.key;
             return self.forget(&key);
         }
-        if !flow.timers.take_touched() {
-            return;
+        if flow.timers.take_touched() {
+            self.requeue(slot);
         }
+    }
+
+    /// Brings the place of a flow in the timer queue up to date.
+    #[cold]
+    fn requeue(&mut self, slot: u32) {
+        let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let deadline = flow.timers.next().map(|(_, at)| at);
         if deadline != flow.queued_deadline {
             flow.queued_deadline = deadline;
@@ -389,7 +395,7 @@ impl Agent {
 }
 
 impl Engine for Agent {
-    #[inline]
+    #[inline(never)]
     fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         match input {
             Input::Arrival { side: Side::WIRED, packet } => {
@@ -401,15 +407,19 @@ impl Engine for Agent {
             Input::Arrival { packet, .. } => {
                 sink.discard(packet, DropReason::Rule("no such side"));
             }
-            Input::Departure { side: Side::RADIO, packet } => {
-                self.on_departure(&packet, sink, now);
-            }
             Input::Verdict { side: Side::RADIO, packet, acknowledged: false } => {
                 self.on_given_up(&packet, sink, now);
             }
-            Input::Departure { .. } | Input::Verdict { .. } => {}
+            Input::Verdict { .. } => {}
             Input::Timer => self.on_timer(sink, now),
             Input::Notice(notice) => self.on_notice(notice, sink, now),
+        }
+    }
+
+    #[inline]
+    fn on_departure(&mut self, side: Side, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        if side == Side::RADIO {
+            self.on_radio_departure(packet, sink, now);
         }
     }
 
@@ -422,8 +432,10 @@ impl Engine for Agent {
 
     #[inline]
     fn next_at(&self) -> Option<Instant> {
-        let down = self.timers.next().map(|(_, at)| at);
-        down.into_iter().chain(self.uplinks.next_at()).min()
+        match (self.timers.next_at(), self.uplinks.next_at()) {
+            (Some(down), Some(up)) => Some(down.min(up)),
+            (down, up) => down.or(up),
+        }
     }
 }
 
@@ -438,6 +450,13 @@ impl Agent {
 
 /// A connection begins or breaks: what was known of the four-tuple is void (SNOOP-DATA-8).
 const ENDS_STATE: Flags = Flags::SYN.with(Flags::RST);
+
+/// The flow's four-tuple belongs to another connection now.
+#[cold]
+fn start_anew(flow: &mut Flow, start: Seq, config: &Config, now: Instant) {
+    *flow = Flow::new(flow.key, start, config, now);
+    flow.timers.set(Timer::Idle, now + config.flow_idle);
+}
 
 /// The sequence range of a segment.
 #[inline]

@@ -21,11 +21,10 @@
 //! We differ from the paper: SACK blocks instead of a bit vector, as its implementation; and only
 //! if both SYNs permit SACK (SNOOP-NACK-5).
 
-use super::Shared;
 use super::config::{Config, Nack, StandAside};
 use super::handshake::SackUse;
 use super::uplink::{Arrival, Fixed, Reason, Uplink};
-use super::{limit, range, rule};
+use super::{Agent, Shared, limit, range, rule};
 use sansio::{
     Cause, Event, EventKind, FlowIndex, FlowKey, Instant, Packet, Payload, Side, Sink, TimerQueue,
 };
@@ -44,6 +43,25 @@ pub(super) struct Uplinks {
 /// The name in a `Deadline`.
 pub(super) const TIMER: &str = "snoop silence";
 
+impl Agent {
+    /// Data from the mobile host has been forwarded.
+    #[inline(never)]
+    pub(super) fn on_uplink_data(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        let Some(key) = FlowKey::of(packet) else { return };
+        let sack_use = || self.handshakes.take_sack(&key.reversed());
+        let context = (&*self.config, &mut self.shared, sink);
+        self.uplinks.on_data((key, packet), sack_use, context, now);
+    }
+
+    /// A segment of the fixed host, which may acknowledge data from the mobile host.
+    #[inline(never)]
+    pub(super) fn on_uplink_ack(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        let Some(key) = FlowKey::of(packet) else { return };
+        let context = (&*self.config, &mut self.shared, sink);
+        self.uplinks.on_ack((key.reversed(), packet), context, now);
+    }
+}
+
 impl Uplinks {
     pub(super) fn with_key(key: u64) -> Self {
         Uplinks {
@@ -61,7 +79,7 @@ impl Uplinks {
 
     #[inline]
     pub(super) fn next_at(&self) -> Option<Instant> {
-        self.timers.next().map(|(_, at)| at)
+        self.timers.next_at()
     }
 
     /// SNOOP-GEN-3: all state is soft.

@@ -50,13 +50,18 @@ impl Evidence {
 #[inline]
 pub(super) fn repair(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let news = core::mem::take(&mut flow.evidence.news);
-    if !news || flow.aside.is_some() {
-        return;
+    let lacks = flow.evidence.shows_a_hole() || flow.episode_end.is_some();
+    if news && lacks && flow.aside.is_none() {
+        repair_lost(flow, context, now);
     }
-    if !flow.evidence.holes.is_empty() {
+}
+
+#[inline(never)]
+fn repair_lost(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    if flow.evidence.shows_a_hole() {
         repair_holes(flow, Look::Arrival, context, now);
         aside::judge(flow, context, now);
-    } else if flow.episode_end.is_some() && !flow.evidence.has_seen_sack() {
+    } else if !flow.evidence.has_seen_sack() {
         repair_lowest(flow, context, now);
     }
 }

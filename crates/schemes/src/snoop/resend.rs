@@ -39,6 +39,7 @@ pub(super) fn was_dropped(flow: &Flow, entry: &Entry) -> bool {
 }
 
 /// Sends entry `index` again; false if a bound forbids it.
+#[cold]
 pub(super) fn resend(
     flow: &mut Flow,
     index: usize,
@@ -163,12 +164,12 @@ pub(super) fn on_departure(
     {
         flow.timed = Timed::Running(chosen, now);
     }
-    let expected = match packet.cause {
-        Cause::LocalRetransmission => Copy::Requeued,
-        _ => Copy::Queued,
-    };
     let before = flow.departures;
-    flow.departures = before.wrapping_add(packet.segments());
+    let segments = packet.segments();
+    flow.departures = before.wrapping_add(segments);
+    if packet.cause == Cause::LocalRetransmission {
+        return on_copy_departure(flow, range, before, now);
+    }
     let mut last_order = None;
     let mut index = flow.cache.first_departing(start, flow.next_departure);
     let mut segment = 0;
@@ -176,29 +177,44 @@ pub(super) fn on_departure(
         && entry.start.before(end)
     {
         segment += 1;
-        if entry.copy == expected {
-            if expected == Copy::Requeued {
-                flow.requeued_departed = flow.requeued_departed.max(Some(entry.departed_at));
-            }
+        if entry.copy == Copy::Queued {
             entry.depart(before.wrapping_add(segment), now);
             last_order = Some(entry.sent_order);
         }
+        if entry.end.at_or_after(end) {
+            break;
+        }
         index += 1;
     }
-    if expected == Copy::Queued
-        && let Some(order) = last_order
+    let Some(order) = last_order else { return };
+    if flow.expected_dupacks > 0 && lowest_is_requeued(flow) {
+        // It was queued before the re-sent segment and departs before it (SNOOP-ACK-8).
+        flow.expected_dupacks += segments;
+    }
+    let ahead = order.wrapping_sub(flow.next_departure);
+    if (ahead as i32) < 0 {
+        return;
+    }
+    if ahead >= segment {
+        on_queue_drop(flow, order, context, now);
+    }
+    flow.next_departure = order.wrapping_add(1);
+}
+
+/// A local retransmission went onto the air, after so many other departures of its flow.
+#[cold]
+fn on_copy_departure(flow: &mut Flow, (start, end): (Seq, Seq), before: u32, now: Instant) {
+    let mut index = flow.cache.first_ending_after(start);
+    let mut segment = 0;
+    while let Some(entry) = flow.cache.get_mut(index)
+        && entry.start.before(end)
     {
-        if flow.expected_dupacks > 0 && lowest_is_requeued(flow) {
-            // It was queued before the re-sent segment and departs before it (SNOOP-ACK-8).
-            flow.expected_dupacks += packet.segments();
+        segment += 1;
+        if entry.copy == Copy::Requeued {
+            flow.requeued_departed = flow.requeued_departed.max(Some(entry.departed_at));
+            entry.depart(before.wrapping_add(segment), now);
         }
-        let skipped = order.wrapping_sub(flow.next_departure).wrapping_add(1) > segment;
-        if skipped && (order.wrapping_sub(flow.next_departure) as i32) >= 0 {
-            on_queue_drop(flow, order, context, now);
-        }
-        if (order.wrapping_sub(flow.next_departure) as i32) >= 0 {
-            flow.next_departure = order.wrapping_add(1);
-        }
+        index += 1;
     }
 }
 
@@ -210,6 +226,7 @@ fn lowest_is_requeued(flow: &Flow) -> bool {
 /// link's queue dropped them. Strict treats that like a loss on the air. Modern lets go of them:
 /// a full queue is congestion, which the sender has to learn of. Without SACK it keeps them: the
 /// sender learns from duplicate ACKs, and is then helped ([`super::assist`]).
+#[cold]
 fn on_queue_drop(flow: &mut Flow, order: u32, context: &mut Context<'_, impl Sink>, now: Instant) {
     let dropped = |entry: &Entry| {
         entry.copy == Copy::Queued && (entry.sent_order.wrapping_sub(order) as i32) < 0

@@ -179,6 +179,7 @@ fn probe(flow: &mut Flow, config: &Probe, context: &mut Context<'_, impl Sink>, 
 }
 
 /// A probe went onto the air.
+#[cold]
 pub(super) fn on_probe_departure(flow: &mut Flow) {
     if let Phase::Probing { waiting_since, .. } = &mut flow.phase {
         *waiting_since = None;
@@ -188,6 +189,14 @@ pub(super) fn on_probe_departure(flow: &mut Flow) {
 /// A packet of the mobile host passed.
 #[inline]
 pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    if flow.phase != Phase::Steady {
+        on_mobile_back(flow, context, now);
+    }
+}
+
+/// The same, after silence of the mobile host.
+#[inline(never)]
+fn on_mobile_back(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     match flow.phase {
         Phase::Steady | Phase::Waiting { .. } => {}
         Phase::Probing { since, .. } => {
@@ -262,9 +271,18 @@ pub(super) fn on_sender(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) {
-    if !matches!(flow.phase, Phase::Waiting { .. } | Phase::Ramping { .. }) {
-        return;
+    if matches!(flow.phase, Phase::Waiting { .. } | Phase::Ramping { .. }) {
+        on_move(flow, (case, start), context, now);
     }
+}
+
+#[inline(never)]
+fn on_move(
+    flow: &mut Flow,
+    (case, start): (Case, Seq),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
     let ramping = matches!(flow.phase, Phase::Ramping { .. });
     let repeats = match case {
         Case::New => false,

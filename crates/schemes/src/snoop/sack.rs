@@ -182,9 +182,13 @@ impl Evidence {
     /// cuts.
     #[inline]
     pub(super) fn on_new_ack(&mut self, ack: Seq, partial: Option<Seq>) {
-        if self.highest.is_none() {
-            return;
+        if self.highest.is_some() {
+            self.forget_below(ack, partial);
         }
+    }
+
+    #[inline(never)]
+    fn forget_below(&mut self, ack: Seq, partial: Option<Seq>) {
         if self.highest.is_some_and(|highest| highest.at_or_before(ack)) {
             self.highest = None;
             self.holes.clear();
@@ -262,12 +266,23 @@ pub(super) fn learn(
     now: Instant,
 ) {
     let mut blocks = header.options.sack_blocks();
-    let Some(first) = blocks.next() else { return };
+    if blocks.next().is_some() {
+        learn_blocks(flow, header, context, now);
+    }
+}
+
+#[inline(never)]
+fn learn_blocks(
+    flow: &mut Flow,
+    header: &tcp::Header,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
     flow.evidence.seen_sack = true;
     let Some(last_ack) = flow.last_ack else { return };
     let mut sorted: [Option<SackBlock>; BLOCKS_MAX] = [None; BLOCKS_MAX];
     let mut count = 0;
-    for block in core::iter::once(first).chain(blocks) {
+    for block in header.options.sack_blocks() {
         // A block outside what is outstanding reports a duplicate (RFC 2883), or is forged.
         let valid = block.start.before(block.end)
             && block.start.after(last_ack)
@@ -358,6 +373,17 @@ fn extend(
 /// The packet, with padding where its SACK blocks are, if the agent repairs what they show.
 #[inline]
 pub(super) fn hide(
+    flow: &mut Flow,
+    packet: PacketRef,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> PacketRef {
+    let shows = packet.as_tcp().is_some_and(|tcp| tcp.options.sack_blocks().next().is_some());
+    if shows { hide_blocks(flow, packet, context, now) } else { packet }
+}
+
+#[inline(never)]
+fn hide_blocks(
     flow: &mut Flow,
     packet: PacketRef,
     context: &mut Context<'_, impl Sink>,

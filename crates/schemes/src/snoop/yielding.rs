@@ -3,15 +3,28 @@
 use super::flow::Flow;
 use super::timers::Timer;
 use super::{Agent, limit};
-use sansio::{FlowKey, Instant, Sink, TimerQueue};
+use sansio::{FlowKey, Instant, Packet, Sink, TimerQueue};
 use wire::tcp::Seq;
 
 /// Flows looked at for one that yields.
 const FLOWS_LOOKED_AT: usize = 8;
 
 impl Agent {
+    /// The place of a flow first seen with a packet; none without payload.
+    #[cold]
+    pub(super) fn begin(
+        &mut self,
+        packet: &Packet,
+        start: Seq,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) -> Option<u32> {
+        let key = FlowKey::of(packet).filter(|_| !packet.payload.is_empty())?;
+        self.create(key, start, sink, now)
+    }
+
     /// A place for a new flow, if the limit allows or another flow yields (MOD-14).
-    pub(super) fn create(
+    fn create(
         &mut self,
         key: FlowKey,
         start: Seq,
@@ -63,11 +76,12 @@ impl Agent {
     }
 
     /// Forgets a flow's state, if there is any.
+    #[cold]
     pub(super) fn forget(&mut self, key: &FlowKey) {
         let Some(slot) = self.index.remove(key) else { return };
         self.timers.clear(slot);
         if let Some(flow) = self.flows[slot as usize].take() {
-            self.shared.held_bytes -= u64::from(flow.accounted_bytes);
+            self.shared.held_bytes -= u64::from(flow.cache.bytes());
         }
         self.free.push(slot);
     }

@@ -162,7 +162,9 @@ impl Drill {
         for _ in 0..count {
             let Some(packet) = self.next_departure() else { break };
             self.step(format!("departs {}", self.sink.describe(&packet)));
-            self.handle(Input::Departure { side: Side::RADIO, packet });
+            let before = (self.sink.sent.len(), self.sink.lines.len());
+            self.agent.on_departure(Side::RADIO, &packet, &mut self.sink, self.now);
+            self.follow(before);
         }
         self
     }
@@ -341,6 +343,11 @@ impl Drill {
     fn handle(&mut self, input: Input) {
         let before = (self.sink.sent.len(), self.sink.lines.len());
         self.agent.handle(input, &mut self.sink, self.now);
+        self.follow(before);
+    }
+
+    /// What follows from what the agent was told: packets and lines from these on.
+    fn follow(&mut self, before: (usize, usize)) {
         for line in &self.sink.lines[before.1..] {
             self.steps.push(format!("  -> {line}"));
         }
@@ -352,8 +359,7 @@ impl Drill {
         while self.departing
             && let Some(packet) = self.next_departure()
         {
-            let input = Input::Departure { side: Side::RADIO, packet };
-            self.agent.handle(input, &mut self.sink, self.now);
+            self.agent.on_departure(Side::RADIO, &packet, &mut self.sink, self.now);
         }
     }
 }

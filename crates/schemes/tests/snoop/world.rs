@@ -258,6 +258,16 @@ impl Run {
 
     fn agent(&mut self, input: Input) {
         self.agent.handle(input, &mut self.outbox, self.now);
+        self.follow();
+    }
+
+    fn departure(&mut self, packet: &PacketRef) {
+        self.agent.on_departure(Side::RADIO, packet, &mut self.outbox, self.now);
+        self.follow();
+    }
+
+    /// What follows from what the agent was told.
+    fn follow(&mut self) {
         for (side, priority, packet) in std::mem::take(&mut self.outbox.sent) {
             if side == Side::RADIO {
                 self.enqueue(priority, packet);
@@ -279,7 +289,7 @@ impl Run {
         } else {
             self.queue_drops += 1;
         }
-        self.agent(Input::Departure { side: Side::RADIO, packet });
+        self.departure(&packet);
     }
 
     /// The air takes the next packet, if it is free.
@@ -302,7 +312,7 @@ impl Run {
             self.after(time + self.world.air_delay, Happening::AtMobile(packet.clone()));
         }
         if self.world.queue == Queue::Seen {
-            self.agent(Input::Departure { side: Side::RADIO, packet });
+            self.departure(&packet);
         }
     }
 
