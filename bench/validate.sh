@@ -115,12 +115,13 @@ for_each() {
 }
 
 # Sets what runs of a scenario need: options and seeds. Where nothing is drawn during a run and the
-# link is fast, so that runs go one after the other, one seed is enough.
-prepare() { # folder
-  read -r -a options <"$1/options"
+# link is fast, so that runs go one after the other, one seed is enough. Not without SACK: which
+# packet overflows first decides how a run goes on, and that differs from run to run.
+prepare() { # sack folder
+  read -r -a options <"$2/options"
   seeds=3
-  case ${options[*]} in
-    *"--loss none"*) [ "${options[1]%kbit/s}" -lt 25000 ] || seeds=1 ;;
+  case "$1 ${options[*]}" in
+    on*"--loss none"*) [ "${options[1]%kbit/s}" -lt 25000 ] || seeds=1 ;;
   esac
 }
 
@@ -141,7 +142,7 @@ rows() { "$@" --json --quiet --out "$scratch/out" </dev/null || [ $? -eq 1 ]; }
 measure() { # tcp sack name folder
   local file=$4/lab-$1-$2.json
   [ -f "$file" ] && return
-  prepare "$4"
+  prepare "$2" "$4"
   predict "$@"
   if is_too_long "$@"; then return; fi
   share_radio "$4/$sim-$1-$2.json"
@@ -164,7 +165,7 @@ predict() { # tcp sack name folder
   [ -f "$file" ] && return
   # A sender without a model stays without a prediction.
   grep -qxF "$1 $2" "$scratch/no-model" && return
-  prepare "$4"
+  prepare "$2" "$4"
   rm -rf "$scratch/out"
   if rows "$lasthop" compare "${options[@]}" --departures device --tcp "$1" --sack "$2" \
     --schemes "$schemes" --seeds "$seeds" >"$scratch/rows"; then
@@ -189,7 +190,7 @@ is_too_long() { # tcp sack name folder
 estimate() { # tcp sack name folder
   local file=$4/$sim-$1-$2.json
   [ -f "$file" ] && [ ! -f "$4/lab-$1-$2.json" ] || return 0
-  prepare "$4"
+  prepare "$2" "$4"
   if is_too_long "$@"; then return; fi
   share_radio "$file"
   jq -r --arg sender "$1, SACK $2" --arg name "$3" --arg size "${options[-1]%kB}" \
@@ -202,7 +203,7 @@ estimate() { # tcp sack name folder
 join() { # tcp sack name folder
   local lab=$4/lab-$1-$2.json predicted=$4/$sim-$1-$2.json
   [ -f "$lab" ] && [ -f "$predicted" ] || return 0
-  prepare "$4"
+  prepare "$2" "$4"
   jq -c --arg tcp "$1" --arg sack "$2" --arg name "$3" --arg options "${options[*]}" \
     --argjson late "$late" \
     --slurpfile predicted "$predicted" '
