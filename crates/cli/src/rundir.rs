@@ -120,6 +120,9 @@ pub(crate) struct StreamVerdict {
     pub(crate) sha256: &'static str,
     /// Segments that the sender's kernel says it sent again.
     pub(crate) retransmissions: u32,
+    /// Of messages: by how much the machine was late to write one, at most, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) messages_late_s: Option<f64>,
 }
 
 /// The observer that writes a trace: lines of text, their hash, captures.

@@ -162,6 +162,45 @@ fn check_rows(rows: &[Value]) {
     }
 }
 
+#[test]
+fn messages_beside_a_bulk_transfer_have_possible_latencies_in_both_worlds() {
+    isolated("messages_beside_a_bulk_transfer_have_possible_latencies_in_both_worlds", messages);
+}
+
+fn messages() {
+    let out = Folder::new("lab-messages");
+    let link = ["lab", "--rate", "5Mbit/s", "--delay", "20ms", "--wired-delay", "10ms"];
+    let load =
+        ["--traffic", "bulk+request:2kB,every=100ms", "--direction", "both", "--tcp", "cubic"];
+    let runs = ["--schemes", "plain,snoop-modern", "--duration", "2s", "--seeds", "1", "--json"];
+    let mut command = lasthop(&link);
+    command.args(load).args(runs).args(["--quiet", "--out"]).arg(out.path());
+    let output = command.output().expect("it runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let rows = document["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 4, "each scheme and its prediction");
+    // Both hops' delays, and 2 packets of 2000 bytes and their headers at 5 Mbit/s.
+    let least = 0.030 + 8.0 * 2_080.0 / 5e6;
+    for row in rows {
+        let latency = |field: &str| row["latency_s"][field].as_f64().expect("a latency");
+        assert!(latency("p50") >= least && latency("max") < 2.0, "{row}");
+        assert_eq!((&row["checks"], &row["unfinished"]), (&"passed".into(), &0.into()), "{row}");
+        // A message needs its connection first: a round trip more for the first of each.
+        assert!(latency("max") >= least + 0.060, "{row}");
+    }
+    for manifest in out.manifests() {
+        let streams = manifest["streams"].as_array().expect("streams");
+        assert_eq!(streams.len(), 4, "bulk and messages, each way: {manifest}");
+        for (number, stream) in streams.iter().enumerate() {
+            assert_eq!(stream["sha256"], "same", "{manifest}");
+            assert!(stream["received_bytes"].as_u64() >= Some(10 * 2_000), "{manifest}");
+            assert_eq!(stream["messages_late_s"].is_number(), number >= 2, "{manifest}");
+        }
+    }
+}
+
 /// A lab in the middle of its first run.
 fn running_lab(out: &Folder) -> Child {
     let long = ["--duration", "60s", "--seeds", "1", "--schemes", "snoop-modern"];

@@ -8,10 +8,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use indicatif::ProgressBar;
 use live::lab::{Lab, LabRun, Program};
 use live::radio::{self, Scheduling};
-use node::scenario::Amount;
 use node::{Case, Plan, Scenario};
 use std::path::Path;
 use study::row::{Lateness, Row, Sample, World};
+use trace::metrics::TransferSpec;
 use trace::timeline::Timeline;
 
 /// What is to be run, and where its records go.
@@ -121,8 +121,8 @@ impl Work<'_> {
         let note = format!("it never ended: killed, unless process {process} still runs it");
         folder.not_ended(State::Begun, note)?;
         let shown = seed == self.scenario.seed && page::shown(self.scenario).contains(case);
-        let spec = live::lab::run::transfers(&setup).first().copied().filter(|_| shown);
-        let mut timeline = spec.map(Timeline::new);
+        let specs = live::lab::run::transfers(&setup);
+        let mut timeline = specs.first().copied().filter(|_| shown).map(Timeline::new);
         let (ran, trace_hash) = if self.trace.is_any() {
             let run = |recorder: Recorder<'_>| lab.run_one(&setup, &mut (recorder, &mut timeline));
             let (ran, hash) = folder.traced(self.trace, run)?;
@@ -140,23 +140,22 @@ impl Work<'_> {
                 return Err(error);
             }
         };
-        let (sample, outcome) = self.sample(seed, ran);
+        let (sample, outcome) = Self::sample(seed, &specs, ran);
         folder.ended(&sample, trace_hash, Some(outcome))?;
         Ok(Done { case: number, sample, timeline })
     }
 
     /// A run as the rows take it, and what only its folder keeps.
-    fn sample(&self, seed: u64, ran: LabRun) -> (Sample, LabOutcome) {
-        let finished = match self.scenario.amount {
-            Amount::Size(_) => ran.measures.transfers.iter().all(|transfer| transfer.complete),
-            Amount::Duration(_) => true,
-        };
+    fn sample(seed: u64, specs: &[TransferSpec], ran: LabRun) -> (Sample, LabOutcome) {
+        let mut transfers = specs.iter().zip(&ran.measures.transfers);
+        let finished = transfers.all(|(spec, one)| spec.size.is_none() || one.complete);
         let radio_late = Some(lateness(&ran.lateness));
         let verdict = |stream: &live::lab::run::StreamResult| StreamVerdict {
             sent_bytes: stream.sent_bytes,
             received_bytes: stream.received_bytes,
             sha256: if stream.intact { "same" } else { "differs" },
             retransmissions: stream.retransmissions,
+            messages_late_s: stream.messages_late.map(sansio::Duration::as_secs_f64),
         };
         let outcome = LabOutcome {
             streams: ran.streams.iter().map(verdict).collect(),
