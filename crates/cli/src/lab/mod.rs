@@ -77,6 +77,7 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
         timelines: &measured.timelines,
         predicted: !args.no_prediction,
         remarks: &remarks,
+        runs: &measured.with_packets,
     };
     page::write_lab(&report, &scenario, &comparison.rows, (&judged.advice, &shown))?;
     print(&args.output, &document)?;
@@ -163,7 +164,7 @@ fn command(lab: &mut Lab, setups: &[RunSetup], command: &[OsString]) -> Result<(
 }
 
 /// A case as the lab takes it.
-fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSetup, Error> {
+pub(crate) fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSetup, Error> {
     if scenario.hosts == Hosts::Bsd1995 {
         let message = "--hosts 1995: the lab has this machine's kernel; use hosts = modern";
         return Err(Error::Usage(message.into()));

@@ -12,8 +12,8 @@
 //! removed by the next one ([`network::clean`]). Nothing outside is changed.
 //!
 //! Map: [`network`] (namespaces, devices, settings), [`setup`] (what a run is), [`transfer`] (bytes
-//! between kernels), [`messages`] (how long small ones take), [`agent`] (the daemon's process), [`run`] (one run), [`command`] (somebody
-//! else's program in the lab).
+//! between kernels), [`messages`] (how long small ones take), [`agent`] (the daemon's process),
+//! [`run`] (one run), [`command`] (somebody else's program in the lab).
 
 pub mod agent;
 pub mod command;

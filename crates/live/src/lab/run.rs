@@ -11,6 +11,7 @@ use crate::radio::{Lateness, Radio, Report};
 use crate::sys::Clock;
 use crate::sys::tcp_socket::Options;
 use anyhow::{Context, Result};
+use link::outage::State;
 use sansio::{Duration, Host, Instant, StreamId};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4, TcpListener};
@@ -29,6 +30,8 @@ pub struct LabRun {
     pub measures: Measures,
     /// The transfers, as their two kernels saw them.
     pub streams: Vec<StreamResult>,
+    /// When the link was away; an end is missing if the run ended first.
+    pub outages: Vec<(Instant, Option<Instant>)>,
     /// How late the radio was.
     pub lateness: Lateness,
     /// Frames lost in the radio's own sockets and devices, by no hop's decision: with any, the run
@@ -43,6 +46,8 @@ pub struct LabRun {
 /// One transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamResult {
+    /// Where it was received: the port is its connection's alone.
+    pub accepted_at: Host,
     /// Bytes that the sender's kernel took.
     pub sent_bytes: u64,
     /// Bytes that the receiver's kernel gave.
@@ -393,6 +398,7 @@ fn result<O: Observer>(
             (transfer.latencies, transfer.stall) = (of.of_messages, of.longest);
         }
         results.push(StreamResult {
+            accepted_at: stream.accepted_at,
             sent_bytes: sent.bytes,
             received_bytes: received.bytes,
             intact,
@@ -409,9 +415,23 @@ fn result<O: Observer>(
         ended_at: ending.at,
         measures,
         streams: results,
+        outages: outages(&report.transitions, ending.at),
         lateness: report.lateness,
         mishaps: report.mishaps,
         daemon,
         failure,
     }
+}
+
+/// The outages of a run that ended at `now`.
+fn outages(transitions: &[(Instant, State)], now: Instant) -> Vec<(Instant, Option<Instant>)> {
+    let mut outages: Vec<(Instant, Option<Instant>)> = Vec::new();
+    for (at, state) in transitions.iter().filter(|(at, _)| *at <= now) {
+        match (state, outages.last_mut()) {
+            (State::Down, _) => outages.push((*at, None)),
+            (State::Up, Some((_, end))) => *end = Some(*at),
+            (State::Up, None) => {}
+        }
+    }
+    outages
 }
