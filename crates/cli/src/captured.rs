@@ -33,7 +33,7 @@ use trace::timeline::Timeline;
 #[derive(Default)]
 pub(crate) struct Measured {
     pub(crate) timelines: Vec<(Case, Timeline)>,
-    /// Schemes whose runs have no captures.
+    /// Schemes whose runs cannot be shown, and why.
     pub(crate) without: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn of_run(folder: &Path, run: &Run) -> Result<Measured, Error> {
     });
     for case in beside {
         let name = rundir::run_name(World::Lab, &run.scenario, case, run.manifest.seed);
-        measured.add(&all.join(name), case)?;
+        measured.add(&all.join(name), case);
     }
     Ok(measured)
 }
@@ -75,33 +75,40 @@ pub(crate) fn of_comparison(
     let mut measured = Measured::default();
     for case in cases {
         let name = rundir::run_name(World::Lab, scenario, case, scenario.seed);
-        measured.add(&folder.join(name), case)?;
+        measured.add(&folder.join(name), case);
     }
     if measured.timelines.is_empty() {
         return Err(Error::Usage(format!(
-            "{}: the lab kept no packets of its runs, and real kernels cannot be played again; \
-             `lasthop lab ... --pcap` keeps them",
-            folder.display()
+            "{}: runs of real kernels cannot be played again, and none can be drawn from its packets, \
+             which `lasthop lab ... --pcap` keeps. {}",
+            folder.display(),
+            measured.remark().unwrap_or_default()
         )));
     }
     Ok(measured)
 }
 
 impl Measured {
-    fn add(&mut self, folder: &Path, case: &Case) -> Result<(), Error> {
-        match Kept::read(folder) {
-            Ok(Kept::Run(run)) if has_captures(folder) => {
-                self.timelines.push((case.clone(), timeline(folder, &run)?));
+    fn add(&mut self, folder: &Path, case: &Case) {
+        let shown = match Kept::read(folder) {
+            Ok(Kept::Run(run)) if has_captures(folder) => timeline(folder, &run),
+            Ok(_) => Err(Error::usage("no captures were kept")),
+            Err(_) if !folder.exists() => Err(Error::usage("its run was not kept")),
+            Err(error) => Err(error),
+        };
+        match shown {
+            Ok(timeline) => self.timelines.push((case.clone(), timeline)),
+            Err(error) => {
+                let why = error.message().unwrap_or("interrupted");
+                self.without.push(format!("{} ({why})", case.scheme));
             }
-            _ => self.without.push(case.scheme.clone()),
         }
-        Ok(())
     }
 
     /// What is not shown, in a sentence.
     pub(crate) fn remark(&self) -> Option<String> {
-        let names = self.without.join(", ");
-        (!names.is_empty()).then(|| format!("No packets were kept of the runs with {names}."))
+        let names = self.without.join("; ");
+        (!names.is_empty()).then(|| format!("Not shown: {names}."))
     }
 }
 

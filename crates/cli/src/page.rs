@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::kept::Run;
 use crate::rundir::unwritable;
 use crate::table::{self, Statistic};
+use node::scenario::Departures;
 use node::{Case, Plan, Scenario};
 use report::page::{
     Axis, Lines, Page, Panel, Point, Scale, Section, Series, SeriesKind, Text, TimeSequence, Tone,
@@ -175,9 +176,11 @@ pub(crate) fn write_lab(
 
 /// What the simulator makes of these cases, where it has a model.
 fn predictions(scenario: &Scenario, measured: &[(Case, Timeline)]) -> Result<Vec<Played>, Error> {
+    // The daemon does not see the radio's queue.
+    let scenario = Scenario { departures: Departures::Device, ..scenario.clone() };
     let cases = measured.iter().map(|(case, _)| case);
-    let modelled = cases.filter(|case| Plan::new(scenario, case).is_ok());
-    modelled.map(|case| play(scenario, case)).collect()
+    let modelled = cases.filter(|case| Plan::new(&scenario, case).is_ok());
+    modelled.map(|case| play(&scenario, case)).collect()
 }
 
 /// Runs of the lab, each before its prediction.
