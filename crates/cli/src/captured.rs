@@ -79,8 +79,8 @@ pub(crate) fn of_comparison(
     }
     if measured.timelines.is_empty() {
         return Err(Error::Usage(format!(
-            "{}: runs of real kernels cannot be played again, and none can be drawn from its packets, \
-             which `lasthop lab ... --pcap` keeps. {}",
+            "{}: runs of real kernels cannot be played again, and none can be drawn from its \
+             packets, which `lasthop lab ... --pcap` keeps. {}",
             folder.display(),
             measured.remark().unwrap_or_default()
         )));
