@@ -93,7 +93,7 @@ struct Ending {
 }
 
 impl Lab {
-    /// Runs a setup; `observer` is shown the records afterwards, in order of time.
+    /// Runs a setup; `observer` is shown the records afterwards, in order of time, up to the end.
     ///
     /// # Errors
     /// [`Stopped::Interrupted`], or whatever kept the run from beginning. A run that began and went
@@ -367,7 +367,7 @@ fn result<O: Observer>(
 ) -> LabRun {
     let specs = transfers(setup);
     let mut meter = Meter::new(roles(), specs.clone());
-    replay(&report, streams, &mut (Until(ending.at, &mut meter), observer));
+    replay(&report, streams, &mut Until(ending.at, (&mut meter, observer)));
     let mut measures = meter.finish(ending.at);
     let mut failure = ending.failure;
     let mut results = Vec::new();
