@@ -115,8 +115,14 @@ export class Tracks {
     }
   }
 
-  private paintCache(context: CanvasRenderingContext2D, plane: Plane, { cache }: Panel): void {
-    if (cache.at.length === 0) return remark(context, plane, "this base station keeps nothing");
+  private paintCache(context: CanvasRenderingContext2D, plane: Plane, panel: Panel): void {
+    const { cache, windows } = panel;
+    if (cache.at.length === 0) {
+      // Whoever sees no sender's windows looks from outside, into no base station either.
+      const inside = windows.at.length > 0;
+      const words = inside ? "this base station keeps nothing" : "the cache is not seen from outside";
+      return remark(context, plane, words);
+    }
     const look = { colour: "mark-local", line: [] };
     step(context, plane, cache.at, cache.bytes, this.times.range, look);
   }

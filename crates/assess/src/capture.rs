@@ -8,7 +8,8 @@
 
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{
-    Block, IDB_MAGIC, InterfaceDescriptionBlock, OptionCode, PcapBlockOwned, PcapError,
+    Block, EPB_MAGIC, EnhancedPacketBlock, IDB_MAGIC, InterfaceDescriptionBlock, OptionCode,
+    PcapBlockOwned, PcapError,
 };
 use pcap_parser::{LegacyPcapReader, PcapNGReader};
 use sansio::Instant;
@@ -33,6 +34,19 @@ pub struct Captured<'a> {
     pub bytes: &'a [u8],
     /// How many there were on the wire, at least as many as were kept.
     pub wire_bytes: u32,
+    /// What else a pcapng file says of it.
+    pub notes: Notes<'a>,
+}
+
+/// What a pcapng file may say of a packet beside its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notes<'a> {
+    /// True if it was sent here, false if it was received.
+    pub is_outbound: Option<bool>,
+    /// The same number wherever the same packet was seen.
+    pub packet_id: Option<u64>,
+    /// The first comment.
+    pub comment: Option<&'a str>,
 }
 
 /// Why a capture cannot be read.
@@ -291,7 +305,7 @@ impl Interfaces {
             PcapBlockOwned::Legacy(packet) => self.packet(0, offset, |interface| {
                 let seconds = u64::from(packet.ts_sec) * interface.units_per_second;
                 let units = seconds + u64::from(packet.ts_usec);
-                (units, packet.data, packet.origlen)
+                (units, packet.data, packet.origlen, Notes::default())
             }),
             PcapBlockOwned::NG(Block::SectionHeader(_)) => {
                 self.before += self.of_section.len() as u32;
@@ -305,7 +319,7 @@ impl Interfaces {
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 self.packet(packet.if_id, offset, |_| {
                     let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                    (units, packet.packet_data(), packet.orig_len())
+                    (units, packet.packet_data(), packet.orig_len(), Notes::of(packet))
                 })
             }
             // Simple packets have no time, and the rest are no packets.
@@ -317,20 +331,21 @@ impl Interfaces {
         &self,
         number: u32,
         offset: u64,
-        read: impl FnOnce(&Interface) -> (u64, &'b [u8], u32),
+        read: impl FnOnce(&Interface) -> (u64, &'b [u8], u32, Notes<'b>),
     ) -> Result<Option<Captured<'b>>, ReadError> {
         let interface = self.of_section.get(number as usize).ok_or_else(|| ReadError::Format {
             offset,
             found: format!("a packet of interface {number}"),
             expected: "an interface that was described before",
         })?;
-        let (units, bytes, wire_bytes) = read(interface);
+        let (units, bytes, wire_bytes, notes) = read(interface);
         Ok(Some(Captured {
             at: interface.time(units),
             interface: self.before.saturating_add(number),
             link: interface.link,
             bytes,
             wire_bytes: wire_bytes.max(bytes.len() as u32),
+            notes,
         }))
     }
 }
@@ -372,6 +387,30 @@ impl Interface {
         let nanos = u128::from(units) * 1_000_000_000 / u128::from(self.units_per_second);
         let nanos = nanos as i128 + i128::from(self.offset_seconds) * 1_000_000_000;
         Instant::from_nanos(nanos.clamp(0, i128::from(u64::MAX)) as u64)
+    }
+}
+
+impl<'b> Notes<'b> {
+    fn of(packet: &'b EnhancedPacketBlock<'_>) -> Self {
+        /// Options of this block, by the draft's numbers.
+        const COMMENT: OptionCode = OptionCode(1);
+        const FLAGS: OptionCode = OptionCode(2);
+        const PACKET_ID: OptionCode = OptionCode(5);
+        let of_code = |code| packet.options.iter().find(|option| option.code == code);
+        let value = |code| of_code(code)?.as_bytes().ok();
+        let big_endian = packet.block_type != EPB_MAGIC;
+        let flags = value(FLAGS).and_then(|value| value.first_chunk::<4>().copied());
+        let id = value(PACKET_ID).and_then(|value| value.first_chunk::<8>().copied());
+        let flags = flags.map(if big_endian { u32::from_be_bytes } else { u32::from_le_bytes });
+        Notes {
+            is_outbound: flags.and_then(|flags| match flags & 0b11 {
+                0b01 => Some(false),
+                0b10 => Some(true),
+                _ => None,
+            }),
+            packet_id: id.map(if big_endian { u64::from_be_bytes } else { u64::from_le_bytes }),
+            comment: of_code(COMMENT).and_then(|option| option.as_str().ok()),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Captures of every kind, made here byte by byte, and small stories in them.
 
+use assess::capture::{Notes, Reader};
 use assess::cause::Cause;
 use assess::connection::Place;
 use assess::decode::Class;
@@ -116,6 +117,7 @@ impl Story {
                     interface,
                     at_nanoseconds: at * 1_000_000,
                     direction: Direction::Unknown,
+                    packet_id: None,
                     comment: "",
                 };
                 writer.packet(&record, bytes).expect("memory");
@@ -349,4 +351,43 @@ fn a_loss_shown_by_blocks_is_repaired_by_the_agent_before_the_sender_does() {
         assert!((0.30..=0.358).contains(&scheme.saved_s_max), "{scheme:?}");
         assert!(scheme.saved_s_min < scheme.saved_s_max, "{scheme:?}");
     }
+}
+
+#[test]
+fn direction_number_and_comment_of_a_packet_are_read_where_the_file_has_them() {
+    let packet = Story::new().packets.remove(0).1;
+    let mut writer = Writer::new(Vec::new(), "test").expect("memory");
+    let interface = writer.add_interface("one", LinkType::Ip).expect("memory");
+    let notes = [
+        (Direction::Outbound, Some(u64::MAX - 1), "dropped: the queue is full"),
+        (Direction::Inbound, Some(7), ""),
+        (Direction::Unknown, None, ""),
+    ];
+    for (direction, packet_id, comment) in notes {
+        let record = Record { interface, at_nanoseconds: 0, direction, packet_id, comment };
+        writer.packet(&record, &packet).expect("memory");
+    }
+    let file = writer.into_inner().expect("memory");
+    let mut reader = Reader::new(&file[..]).expect("a capture");
+    let mut seen = Vec::new();
+    let own = |comment: &str| notes.iter().map(|note| note.2).find(|one| *one == comment);
+    while let Some(notes) = reader
+        .next(|packet| {
+            let comment = packet.notes.comment.and_then(own);
+            (packet.notes.is_outbound, packet.notes.packet_id, comment)
+        })
+        .expect("a capture")
+    {
+        seen.push(notes);
+    }
+    let expected = [
+        (Some(true), Some(u64::MAX - 1), Some("dropped: the queue is full")),
+        (Some(false), Some(7), None),
+        (None, None, None),
+    ];
+    assert_eq!(seen, expected);
+    let bytes = Story::new().pcap(0xa1b2_c3d4, 101, &[], 64, false);
+    let mut reader = Reader::new(&bytes[..]).expect("a capture");
+    let of_pcap = reader.next(|packet| packet.notes == Notes::default()).expect("a capture");
+    assert_eq!(of_pcap, Some(true), "pcap has nothing of the kind");
 }

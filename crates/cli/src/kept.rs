@@ -8,6 +8,7 @@ use crate::rundir::{MANIFEST, REPORT, SUMMARY, State};
 use node::scenario;
 use node::{Case, Scenario};
 use serde::Deserialize;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use study::{Row, World};
 
@@ -54,6 +55,18 @@ pub(crate) struct Manifest {
     pub(crate) seconds: Option<f64>,
     pub(crate) goodput_bps: Option<f64>,
     pub(crate) trace_hash: Option<String>,
+    /// Of the lab: the transfers.
+    #[serde(default)]
+    pub(crate) streams: Vec<Received>,
+    /// Of the lab: when the link was away, from and until, seconds.
+    #[serde(default)]
+    pub(crate) outages_s: Vec<(f64, Option<f64>)>,
+}
+
+/// Where a transfer of the lab was received.
+#[derive(Deserialize)]
+pub(crate) struct Received {
+    pub(crate) accepted_at: Option<SocketAddr>,
 }
 
 #[derive(Deserialize)]
@@ -212,12 +225,16 @@ fn runs_in(folder: &Path) -> Vec<PathBuf> {
 
 /// The page that the lab wrote when it ran; its runs took real time and cannot be played again.
 pub(crate) fn page_of_the_lab(folder: &Path) -> Result<PathBuf, Error> {
-    let kept = [Some(folder), folder.parent()].into_iter().flatten().map(|one| one.join(REPORT));
-    kept.into_iter().find(|page| page.is_file()).ok_or_else(|| {
-        Error::Usage(format!(
-            "{}: a run of real kernels cannot be played again, and the {REPORT} that the lab wrote \
-             is gone: run the lab again",
-            folder.display()
-        ))
-    })
+    let page = folder.join(REPORT);
+    if page.is_file() {
+        return Ok(page);
+    }
+    let example = runs_in(folder).first().map(|run| run.display().to_string());
+    let example = example.map(|run| format!(", or look at one of its runs: lasthop view {run}"));
+    Err(Error::Usage(format!(
+        "{}: runs of real kernels cannot be played again, and the {REPORT} that the lab wrote of \
+         them is gone: run the lab again{}",
+        folder.display(),
+        example.unwrap_or_default()
+    )))
 }

@@ -6,6 +6,7 @@
 mod args;
 mod assess;
 mod bench;
+mod captured;
 mod compare;
 mod daemon;
 mod error;

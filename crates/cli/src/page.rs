@@ -1,17 +1,19 @@
 //! The report of a comparison: advice, table, goodput against error rate, one transfer in time.
 
+use crate::captured::Measured;
 use crate::compare::VERSION;
 use crate::error::Error;
 use crate::kept::Run;
 use crate::rundir::unwritable;
 use crate::table::{self, Statistic};
+use node::scenario::Departures;
 use node::{Case, Plan, Scenario};
 use report::page::{
     Axis, Lines, Page, Panel, Point, Scale, Section, Series, SeriesKind, Text, TimeSequence, Tone,
 };
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use study::{Row, World};
 use trace::hash::TraceHash;
 use trace::timeline::Timeline;
@@ -43,8 +45,39 @@ pub(crate) fn write_played(
 
 /// The page of one run that was kept: what it was, and what happened, other schemes beside it.
 pub(crate) fn write_run(path: &Path, run: &Run, played: &[Played]) -> Result<(), Error> {
-    let (case, manifest) = (&run.case, &run.manifest);
-    let mut said = vec![format!(
+    let mut said = vec![sentence(run)];
+    if played.len() > 1 {
+        said.push("Beside it, the other schemes of its scenario under the same channel.".into());
+    }
+    said.push(format!("The run by itself: {}", run.manifest.command));
+    let text = Text { tone: Tone::Note, title: String::new(), paragraphs: said };
+    let panels = played.iter().map(played_panel).collect();
+    let title = graph_title(&run.scenario, played);
+    let graph = Section::TimeSequence(TimeSequence { title, panels });
+    save(path, &run.scenario, vec![Section::Text(text), graph])
+}
+
+/// The page of one run of the lab: what its captures show, and what the simulator predicts.
+pub(crate) fn write_lab_run(path: &Path, run: &Run, measured: &Measured) -> Result<(), Error> {
+    let mut said = vec![
+        sentence(run),
+        "Measured in the lab, and read from the captures of its three machines; what is called \
+         predicted is the simulator's, under the same channel."
+            .to_owned(),
+    ];
+    said.extend(measured.remark());
+    said.push(format!("The run by itself: {}", run.manifest.command));
+    let text = Text { tone: Tone::Note, title: String::new(), paragraphs: said };
+    let predictions = predictions(&run.scenario, &measured.timelines)?;
+    let panels = lab_panels(&measured.timelines, &predictions);
+    let title = measured_title(&run.scenario, measured);
+    let graph = Section::TimeSequence(TimeSequence { title, panels });
+    save(path, &run.scenario, vec![Section::Text(text), graph])
+}
+
+/// What a run was, and what came of it.
+fn sentence(Run { case, manifest, .. }: &Run) -> String {
+    format!(
         "{} with the sender {} (SACK {}), {}, bit errors {}, loss {}, outage {}, seed {}: {:.3} \
          Mbit/s over {:.3} s.",
         case.scheme,
@@ -57,16 +90,19 @@ pub(crate) fn write_run(path: &Path, run: &Run, played: &[Played]) -> Result<(),
         manifest.seed,
         manifest.goodput_bps.unwrap_or(f64::NAN) / 1e6,
         manifest.seconds.unwrap_or(f64::NAN),
-    )];
-    if played.len() > 1 {
-        said.push("Beside it, the other schemes of its scenario under the same channel.".into());
-    }
-    said.push(format!("The run by itself: {}", manifest.command));
-    let text = Text { tone: Tone::Note, title: String::new(), paragraphs: said };
-    let panels = played.iter().map(played_panel).collect();
-    let title = graph_title(&run.scenario, played);
-    let graph = Section::TimeSequence(TimeSequence { title, panels });
-    save(path, &run.scenario, vec![Section::Text(text), graph])
+    )
+}
+
+/// What the graph of these runs shows.
+pub(crate) fn measured_title(scenario: &Scenario, measured: &Measured) -> String {
+    let first = measured.timelines.first();
+    let sender = first.map_or("", |(case, _)| case.sender.name());
+    title(sender, scenario.seed, measured.timelines.iter().map(|(_, timeline)| timeline))
+}
+
+/// A panel for each run of the lab.
+pub(crate) fn measured_panels(measured: &Measured) -> Vec<Panel<'_>> {
+    lab_panels(&measured.timelines, &[])
 }
 
 /// One run of the simulator, recorded.
@@ -129,6 +165,8 @@ pub(crate) struct Lab<'a> {
     pub(crate) predicted: bool,
     /// Sentences below the table.
     pub(crate) remarks: &'a [String],
+    /// The folders of runs whose packets were kept.
+    pub(crate) runs: &'a [PathBuf],
 }
 
 /// The report of the lab: what the radio saw of one transfer beside what the simulator predicts.
@@ -139,13 +177,28 @@ pub(crate) fn write_lab(
     (advice, lab): (&str, &Lab<'_>),
 ) -> Result<(), Error> {
     let mut sections = sections(scenario, rows, advice, lab.remarks);
-    let has_model = |case: &&Case| lab.predicted && Plan::new(scenario, case).is_ok();
-    let modelled: Vec<Case> =
-        lab.timelines.iter().map(|(case, _)| case).filter(has_model).cloned().collect();
-    let predictions: Vec<Played> =
-        modelled.iter().map(|case| play(scenario, case)).collect::<Result<_, _>>()?;
+    let predictions = match lab.predicted {
+        true => predictions(scenario, lab.timelines)?,
+        false => Vec::new(),
+    };
+    sections.extend(graph(scenario, lab_panels(lab.timelines, &predictions)));
+    sections.push(runs_kept(lab.runs));
+    save(path, scenario, sections)
+}
+
+/// What the simulator makes of these cases, where it has a model.
+fn predictions(scenario: &Scenario, measured: &[(Case, Timeline)]) -> Result<Vec<Played>, Error> {
+    // The daemon does not see the radio's queue.
+    let scenario = Scenario { departures: Departures::Device, ..scenario.clone() };
+    let cases = measured.iter().map(|(case, _)| case);
+    let modelled = cases.filter(|case| Plan::new(&scenario, case).is_ok());
+    modelled.map(|case| play(&scenario, case)).collect()
+}
+
+/// Runs of the lab, each before its prediction.
+fn lab_panels<'a>(measured: &'a [(Case, Timeline)], predictions: &'a [Played]) -> Vec<Panel<'a>> {
     let (mut pairs, mut single) = (Vec::new(), Vec::new());
-    for (case, timeline) in lab.timelines {
+    for (case, timeline) in measured {
         let measured = panel(case, ", lab", timeline);
         match predictions.iter().find(|played| played.case == *case) {
             Some(Played { timeline, .. }) => {
@@ -155,10 +208,31 @@ pub(crate) fn write_lab(
         }
     }
     // What has a prediction comes first, so that two columns hold each beside its own.
-    let panels = pairs.into_iter().chain(single).collect();
-    sections.extend(graph(scenario, panels));
-    save(path, scenario, sections)
+    pairs.into_iter().chain(single).collect()
 }
+
+/// How single runs can be looked at.
+fn runs_kept(runs: &[PathBuf]) -> Section<'static> {
+    let view = |run: &PathBuf| format!("lasthop view {}", run.display());
+    let paragraphs = match runs {
+        [] => vec![
+            "Packets of single runs were not kept. With --pcap they are, and `lasthop view` shows \
+             each run by itself."
+                .to_owned(),
+        ],
+        runs => {
+            let more = runs.len().saturating_sub(RUNS_NAMED_MAX);
+            let more = (more > 0).then(|| format!("and {more} more, beside them"));
+            let named = runs.iter().take(RUNS_NAMED_MAX).map(view);
+            let intro = "Each run by itself, the other schemes under the same channel beside it:";
+            [intro.to_owned()].into_iter().chain(named).chain(more).collect()
+        }
+    };
+    Section::Text(Text { tone: Tone::Note, title: "Single runs".to_owned(), paragraphs })
+}
+
+/// No page names more runs.
+const RUNS_NAMED_MAX: usize = 12;
 
 fn panel<'a>(case: &Case, world: &str, timeline: &'a Timeline) -> Panel<'a> {
     Panel { scheme: case.scheme.clone(), name: format!("{}{world}", case.scheme), timeline }

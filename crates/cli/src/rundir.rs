@@ -11,6 +11,7 @@ use node::{Case, Plan, Scenario};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use study::World;
 use study::row::{Checks, Document, Lateness, Row, Sample};
@@ -99,6 +100,8 @@ struct Outcome {
 /// What only real kernels and an emulated radio have to say.
 #[derive(Serialize)]
 pub(crate) struct LabOutcome {
+    /// When the link was away, from and until; no end if the run ended first. Seconds.
+    pub(crate) outages_s: Vec<(f64, Option<f64>)>,
     /// The transfers as their two kernels saw them.
     pub(crate) streams: Vec<StreamVerdict>,
     /// How late the radio was.
@@ -112,6 +115,8 @@ pub(crate) struct LabOutcome {
 /// A transfer compared byte by byte.
 #[derive(Serialize)]
 pub(crate) struct StreamVerdict {
+    /// Address and port at which it was received, by which captures tell it.
+    pub(crate) accepted_at: SocketAddr,
     /// Bytes that the sender's kernel took.
     pub(crate) sent_bytes: u64,
     /// Bytes that the receiver's kernel gave.
@@ -120,6 +125,9 @@ pub(crate) struct StreamVerdict {
     pub(crate) sha256: &'static str,
     /// Segments that the sender's kernel says it sent again.
     pub(crate) retransmissions: u32,
+    /// Of messages: by how much the machine was late to write one, at most, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) messages_late_s: Option<f64>,
 }
 
 /// The observer that writes a trace: lines of text, their hash, captures.
@@ -140,9 +148,8 @@ impl<'a> RunFolder<'a> {
         match fs::create_dir(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                for earlier in
-                    ["trace.txt", "fixed-host.pcapng", "base-station.pcapng", "mobile-host.pcapng"]
-                {
+                let captures = (0..3).map(|number| capture_name(NodeId(number)));
+                for earlier in captures.chain(["trace.txt".to_owned()]) {
                     let _earlier = fs::remove_file(path.join(earlier));
                 }
             }
@@ -224,16 +231,8 @@ impl<'a> RunFolder<'a> {
     /// A file of packets for each machine.
     fn captures(&self) -> PcapFiles {
         let folder = self.path.clone();
-        Captures::new(Box::new(move |NodeId(number)| {
-            // One base station: its first pair of hosts, then the others.
-            let (machine, pair) = match number {
-                0 => ("fixed-host", 0),
-                1 => ("base-station", 0),
-                host if host % 2 == 0 => ("mobile-host", host / 2 - 1),
-                host => ("fixed-host", host / 2),
-            };
-            let pair = if pair == 0 { String::new() } else { format!("-{}", pair + 1) };
-            fs::File::create(folder.join(format!("{machine}{pair}.pcapng"))).map(BufWriter::new)
+        Captures::new(Box::new(move |machine| {
+            fs::File::create(folder.join(capture_name(machine))).map(BufWriter::new)
         }))
     }
 
@@ -265,6 +264,19 @@ impl<'a> RunFolder<'a> {
         };
         write_json(&self.path.join(MANIFEST), &manifest)
     }
+}
+
+/// The name of a machine's capture.
+pub(crate) fn capture_name(NodeId(number): NodeId) -> String {
+    // One base station: its first pair of hosts, then the others.
+    let (machine, pair) = match number {
+        0 => ("fixed-host", 0),
+        1 => ("base-station", 0),
+        host if host % 2 == 0 => ("mobile-host", host / 2 - 1),
+        host => ("fixed-host", host / 2),
+    };
+    let pair = if pair == 0 { String::new() } else { format!("-{}", pair + 1) };
+    format!("{machine}{pair}.pcapng")
 }
 
 /// Makes the output folder and sees that it can be written, before anything is run. Results of an

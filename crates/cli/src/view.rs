@@ -1,13 +1,16 @@
 //! `lasthop view`: the page of a comparison or of one run, or drawings for a paper, from what was
 //! kept of it. The simulator's runs are not read from traces but played again: the same scenario
-//! and seed give the same records, and the manifest says whether they did.
+//! and seed give the same records, and the manifest says whether they did. The lab's are read from
+//! their captures ([`captured`]).
 
 use crate::args::ViewArgs;
+use crate::captured::{self, Measured};
 use crate::error::Error;
 use crate::kept::{self, Comparison, Kept, Run};
 use crate::page::{self, Played};
 use crate::rundir::{self, unwritable};
 use node::{Case, Plan, Scenario};
+use report::page::Panel;
 use report::svg::Plot;
 use std::fs::File;
 use std::io::BufWriter;
@@ -20,29 +23,27 @@ pub(crate) fn view(args: &ViewArgs) -> Result<(), Error> {
     let plots = args.svg.iter().map(|name| plot(name)).collect::<Result<Vec<Plot>, Error>>()?;
     let out = args.out.as_ref().unwrap_or(&args.dir);
     std::fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
-    let is_lab = match &kept {
-        Kept::Run(run) => run.manifest.world == World::Lab,
-        Kept::Comparison(all) => all.rows.iter().any(|row| row.world == World::Lab),
-    };
-    let paths = if is_lab {
-        lab(args)?
-    } else {
-        let (scenario, played) = match &kept {
-            Kept::Run(run) => (&run.scenario, of_run(&args.dir, run)?),
-            Kept::Comparison(all) => (&all.scenario, of_comparison(&args.dir, all)?),
-        };
-        if plots.is_empty() {
-            let path = out.join(rundir::REPORT);
-            match &kept {
-                Kept::Run(run) => page::write_run(&path, run, &played)?,
-                Kept::Comparison(all) => {
-                    page::write_played(&path, scenario, (&all.rows, &all.advice), &played)?;
-                }
+    let paths = match &kept {
+        Kept::Run(run) if run.manifest.world == World::Lab => {
+            let measured = captured::of_run(&args.dir, run)?;
+            if plots.is_empty() {
+                let path = out.join(rundir::REPORT);
+                page::write_lab_run(&path, run, &measured)?;
+                vec![path]
+            } else {
+                draw_measured(out, &run.scenario, &measured, &plots)?
             }
-            vec![path]
-        } else {
-            draw(out, scenario, &played, &plots)?
         }
+        Kept::Comparison(all) if all.rows.iter().any(|row| row.world == World::Lab) => {
+            if plots.is_empty() {
+                vec![page_of_the_lab(&args.dir, out)?]
+            } else {
+                let cases = page::shown(&all.scenario);
+                let measured = captured::of_comparison(&args.dir, &all.scenario, &cases)?;
+                draw_measured(out, &all.scenario, &measured, &plots)?
+            }
+        }
+        _ => simulated(args, &kept, out, &plots)?,
     };
     for path in &paths {
         println!("{}", path.display());
@@ -60,16 +61,55 @@ fn plot(name: &str) -> Result<Plot, Error> {
     })
 }
 
-/// What the lab kept: its page, which needs nothing.
-fn lab(args: &ViewArgs) -> Result<Vec<PathBuf>, Error> {
-    let page = kept::page_of_the_lab(&args.dir)?;
-    if args.svg.is_empty() {
-        return Ok(vec![page]);
+/// Runs of the simulator, played again.
+fn simulated(
+    args: &ViewArgs,
+    kept: &Kept,
+    out: &Path,
+    plots: &[Plot],
+) -> Result<Vec<PathBuf>, Error> {
+    let (scenario, played) = match kept {
+        Kept::Run(run) => (&run.scenario, of_run(&args.dir, run)?),
+        Kept::Comparison(all) => (&all.scenario, of_comparison(&args.dir, all)?),
+    };
+    if !plots.is_empty() {
+        let panels: Vec<Panel<'_>> = played.iter().map(page::played_panel).collect();
+        return draw(out, &page::graph_title(scenario, &played), &panels, plots);
     }
-    Err(Error::Usage(format!(
-        "--svg: runs of real kernels cannot be played again; \"Save SVG\" in {} draws them",
-        page.display()
-    )))
+    let path = out.join(rundir::REPORT);
+    match kept {
+        Kept::Run(run) => page::write_run(&path, run, &played)?,
+        Kept::Comparison(all) => {
+            page::write_played(&path, scenario, (&all.rows, &all.advice), &played)?;
+        }
+    }
+    Ok(vec![path])
+}
+
+/// The page that the lab wrote of all its runs, in `out`.
+fn page_of_the_lab(folder: &Path, out: &Path) -> Result<PathBuf, Error> {
+    let page = kept::page_of_the_lab(folder)?;
+    let wanted = out.join(rundir::REPORT);
+    let is_there =
+        page.canonicalize().ok().is_some_and(|page| wanted.canonicalize().ok() == Some(page));
+    if !is_there {
+        std::fs::copy(&page, &wanted).map_err(|error| unwritable(&wanted, &error))?;
+    }
+    Ok(wanted)
+}
+
+/// Drawings of runs of the lab; what is not in them is said.
+fn draw_measured(
+    out: &Path,
+    scenario: &Scenario,
+    measured: &Measured,
+    plots: &[Plot],
+) -> Result<Vec<PathBuf>, Error> {
+    if let Some(remark) = measured.remark() {
+        eprintln!("lasthop: {remark}");
+    }
+    let title = page::measured_title(scenario, measured);
+    draw(out, &title, &page::measured_panels(measured), plots)
 }
 
 /// The run itself, and beside it every other scheme of its scenario under the same channel.
@@ -121,17 +161,15 @@ fn check(folder: &Path, run: &Run, played: &Played) -> Result<(), Error> {
 
 fn draw(
     out: &Path,
-    scenario: &Scenario,
-    played: &[Played],
+    title: &str,
+    panels: &[Panel<'_>],
     plots: &[Plot],
 ) -> Result<Vec<PathBuf>, Error> {
-    let panels: Vec<_> = played.iter().map(page::played_panel).collect();
-    let title = page::graph_title(scenario, played);
     let mut paths = Vec::new();
     for plot in plots {
         let path = out.join(format!("{}.svg", plot.name()));
         let file = File::create(&path).map_err(|error| unwritable(&path, &error))?;
-        report::svg::write(*plot, &title, &panels, BufWriter::new(file))
+        report::svg::write(*plot, title, panels, BufWriter::new(file))
             .map_err(|error| unwritable(&path, &error))?;
         paths.push(path);
     }

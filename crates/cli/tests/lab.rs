@@ -162,6 +162,104 @@ fn check_rows(rows: &[Value]) {
     }
 }
 
+#[test]
+fn messages_beside_a_bulk_transfer_have_possible_latencies_in_both_worlds() {
+    isolated("messages_beside_a_bulk_transfer_have_possible_latencies_in_both_worlds", messages);
+}
+
+fn messages() {
+    let out = Folder::new("lab-messages");
+    let link = ["lab", "--rate", "5Mbit/s", "--delay", "20ms", "--wired-delay", "10ms"];
+    let load =
+        ["--traffic", "bulk+request:2kB,every=100ms", "--direction", "both", "--tcp", "cubic"];
+    let runs = ["--schemes", "plain,snoop-modern", "--duration", "2s", "--seeds", "1", "--json"];
+    let mut command = lasthop(&link);
+    command.args(load).args(runs).args(["--quiet", "--out"]).arg(out.path());
+    let output = command.output().expect("it runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let rows = document["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 4, "each scheme and its prediction");
+    // Both hops' delays, and 2 packets of 2000 bytes and their headers at 5 Mbit/s.
+    let least = 0.030 + 8.0 * 2_080.0 / 5e6;
+    for row in rows {
+        let latency = |field: &str| row["latency_s"][field].as_f64().expect("a latency");
+        assert!(latency("p50") >= least && latency("max") < 2.0, "{row}");
+        assert_eq!((&row["checks"], &row["unfinished"]), (&"passed".into(), &0.into()), "{row}");
+        // A message needs its connection first: a round trip more for the first of each.
+        assert!(latency("max") >= least + 0.060, "{row}");
+    }
+    for manifest in out.manifests() {
+        let streams = manifest["streams"].as_array().expect("streams");
+        assert_eq!(streams.len(), 4, "bulk and messages, each way: {manifest}");
+        for (number, stream) in streams.iter().enumerate() {
+            assert_eq!(stream["sha256"], "same", "{manifest}");
+            assert!(stream["received_bytes"].as_u64() >= Some(10 * 2_000), "{manifest}");
+            assert_eq!(stream["messages_late_s"].is_number(), number >= 2, "{manifest}");
+        }
+    }
+}
+
+#[test]
+fn a_run_kept_with_its_packets_is_shown_as_the_lab_showed_it() {
+    isolated("a_run_kept_with_its_packets_is_shown_as_the_lab_showed_it", packets);
+}
+
+/// The panels of a page's last plot.
+fn panels(page: &Path) -> Vec<Value> {
+    let page = std::fs::read_to_string(page).expect("a page");
+    let (_, rest) = page.split_once("id=\"plots\">").expect("an index");
+    let index: Value =
+        serde_json::from_str(rest.split_once("</script>").expect("its end").0).expect("JSON");
+    let plots = index["plots"].as_array().expect("plots");
+    plots.last().expect("a plot")["panels"].as_array().expect("panels").clone()
+}
+
+fn packets() {
+    let out = Folder::new("lab-packets");
+    let mut command = lasthop(&LINK[..LINK.len() - 4]);
+    let more = ["--tcp", "cubic", "--schemes", "plain,snoop-modern", "--duration", "1s"];
+    command.args(more).args(["--seeds", "1", "--pcap", "--quiet", "--out"]).arg(out.path());
+    let output = command.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = out.0.join("report.html");
+    let then = panels(&report);
+    let run = out.runs().into_iter().find(|run| run.display().to_string().contains("-snoop-"));
+    let run = run.expect("a run of that scheme");
+    let name = run.display().to_string();
+    let output = lasthop(&["view", &name]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = run.join("report.html");
+    assert_eq!(stdout(&output).trim(), page.display().to_string());
+    let now = panels(&page);
+    let names: Vec<&str> = now.iter().filter_map(|panel| panel["name"].as_str()).collect();
+    let measured = ["snoop-modern, lab", "plain, lab"];
+    assert_eq!(names, [measured[0], "snoop-modern, predicted", measured[1], "plain, predicted"]);
+    for (name, now) in names.iter().zip(&now).filter(|(name, _)| measured.contains(name)) {
+        let then = then.iter().find(|panel| panel["name"] == **name).expect("the same panel");
+        let count = |of: &Value| of["at"]["length"].as_i64().expect("a length");
+        for marks in ["data", "end_to_end", "local", "probes", "acks", "delivered"] {
+            assert_eq!(count(&now[marks]), count(&then[marks]), "{name}: {marks}");
+        }
+        assert!(count(&now["data"]) > 100 && count(&now["lost"]) > 0, "{name}");
+        assert_eq!(now["outages"]["from"]["length"], 1, "{name}");
+        // What is lost shortly before the end may, by its captures, still be under way.
+        let unknown = count(&then["lost"]) - count(&now["lost"]);
+        assert!((0..=3).contains(&unknown), "{name}: {unknown} losses are not seen");
+    }
+
+    let drawn = lasthop(&["view", &name, "--svg", "sequence"]).output().expect("it runs");
+    assert_eq!(drawn.status.code(), Some(0), "{}", String::from_utf8_lossy(&drawn.stderr));
+    let svg = std::fs::read_to_string(run.join("sequence.svg")).expect("a drawing");
+    assert!(svg.contains(">snoop-modern, lab</text>") && svg.matches("<path ").count() > 10);
+    let text = std::fs::read_to_string(&report).expect("a page");
+    assert!(text.contains(&format!("lasthop view {name}")), "the page of all names the run");
+    let all = lasthop(&["view", &out.path()]).output().expect("it runs");
+    assert_eq!(stdout(&all).trim(), report.display().to_string());
+    assert_eq!(std::fs::read_to_string(&report).expect("a page"), text, "it is left as it was");
+}
+
 /// A lab in the middle of its first run.
 fn running_lab(out: &Folder) -> Child {
     let long = ["--duration", "60s", "--seeds", "1", "--schemes", "snoop-modern"];

@@ -138,3 +138,27 @@ fn a_folder_that_is_none_of_ours_half_written_or_foreign_is_refused_with_the_rea
     assert!(refused(&empty.join("nowhere")).contains("no such folder"));
     assert!(refused(&manifest).contains("this is a file"));
 }
+
+#[test]
+fn a_run_of_the_lab_without_its_packets_is_refused_with_what_was_kept_and_what_keeps_more() {
+    let (_folder, out) = kept("lab", "run");
+    let run = run_of(&out, "run-plain-sack-1");
+    let manifest = run.join("manifest.json");
+    let good = std::fs::read_to_string(&manifest).expect("a manifest");
+    // As the lab writes it: its senders are the kernel's.
+    let lab = good.replace("\"world\": \"sim\"", "\"world\": \"lab\"");
+    assert_ne!(lab, good);
+    let lab = lab.replace("\"sack\",", "\"cubic\",").replace("\"sack\"\n", "\"cubic\"\n");
+    std::fs::write(&manifest, lab).expect("it can be written");
+    std::fs::write(out.join("report.html"), "all runs").expect("it can be written");
+    let said = refused(&run);
+    assert!(said.contains("real kernels cannot be played again"), "{said}");
+    assert!(said.contains("were not kept, only manifest.json, trace.txt."), "{said}");
+    assert!(said.contains("With --pcap they are: lasthop run --trace"), "{said}");
+    assert!(said.contains("the page of all runs is"), "{said}");
+    // Captures of another program stand there, but the manifest names no port.
+    for machine in ["fixed-host", "base-station", "mobile-host"] {
+        std::fs::write(run.join(format!("{machine}.pcapng")), "none").expect("it can be written");
+    }
+    assert!(refused(&run).contains("does not name the port"));
+}

@@ -98,7 +98,7 @@ pub fn write(plot: Plot, title: &str, panels: &[Panel<'_>], mut out: impl Write)
         spans(&mut text, &place, panel.timeline);
         if layers.iter().all(|layer| layer.points.is_empty()) {
             let middle = (LEFT + place.width() / 2.0, place.top + place.height / 2.0, "middle");
-            label(&mut text, middle, nothing(plot));
+            label(&mut text, middle, nothing(plot, panel.timeline));
         }
         layers.iter().for_each(|layer| layer.draw(&mut text, &place));
         text.push_str("</svg>\n");
@@ -347,12 +347,16 @@ fn link(timeline: &Timeline) -> Vec<Layer> {
     ]
 }
 
-fn nothing(plot: Plot) -> &'static str {
+fn nothing(plot: Plot, timeline: &Timeline) -> &'static str {
+    // Whoever sees no sender's windows looks from outside, into no base station either.
+    let inside = !timeline.windows.is_empty();
     match plot {
         Plot::Sequence => "nothing was sent",
         Plot::Windows => "the sender's windows are not seen from outside",
-        Plot::Queue => "nothing ever waited",
-        Plot::Cache => "this base station keeps nothing",
+        Plot::Queue if inside => "nothing ever waited",
+        Plot::Queue => "queues are not seen from outside",
+        Plot::Cache if inside => "this base station keeps nothing",
+        Plot::Cache => "the cache is not seen from outside",
         Plot::Link => "the link lost nothing",
     }
 }

@@ -1,5 +1,6 @@
-//! Each machine's packets as a capture: pcapng with nanoseconds, an interface for each side, and in
-//! a comment why a packet was made, what the engine reports of it, and where it was dropped.
+//! Each machine's packets as a capture: pcapng with nanoseconds, an interface for each side, each
+//! packet's identity, by which it is known again in the next machine's capture, and in a comment
+//! why a packet was made, what the engine reports of it, and where it was dropped.
 //!
 //! What a machine sends into a full queue, or what its hop loses, is in its own capture, as it is
 //! in that of a host before its network card; who should have received it did not see it.
@@ -11,6 +12,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use wire::pcapng::{Direction, Interface, LinkType, Record as Kept, Writer};
 use wire::{datagram, udp};
+
+/// What stands in the comment of a packet that found its hop's queue full.
+pub const QUEUE_FULL: &str = "dropped: the queue is full";
 
 /// Writes a capture of each machine.
 pub struct Captures<W: Write, F> {
@@ -73,7 +77,7 @@ impl<W: Write, F: FnMut(NodeId) -> io::Result<W>> Captures<W, F> {
                 machine.packet(record.at, side, Direction::Inbound, packet)
             }
             What::QueueFull { packet, .. } => {
-                machine.remark(packet.id, "dropped: the queue is full");
+                machine.remark(packet.id, QUEUE_FULL);
                 Ok(())
             }
             What::Discarded { packet, reason } => {
@@ -161,6 +165,7 @@ impl<W: Write> Machine<W> {
             interface: held.interface,
             at_nanoseconds: held.at.as_nanos(),
             direction: held.direction,
+            packet_id: Some(held.id.0.get()),
             comment: &held.comment,
         };
         self.writer.packet(&record, &held.bytes)

@@ -1,5 +1,5 @@
 //! A pcapng writer (draft-ietf-opsawg-pcapng): one section, one description per interface, packets
-//! with nanosecond times, direction and a comment that tells what an engine did and why.
+//! with nanosecond times, direction, identity and a comment that tells what an engine did and why.
 //!
 //! Files are little-endian on every machine and contain nothing but what was passed in, so the
 //! same run writes the same bytes. Reading captures is not done here.
@@ -40,6 +40,8 @@ pub struct Record<'a> {
     pub at_nanoseconds: u64,
     /// Which way it went.
     pub direction: Direction,
+    /// Which packet it is: the same number wherever the same one is seen (epb_packetid).
+    pub packet_id: Option<u64>,
     /// A comment; none if empty. Cut after 65535 bytes.
     pub comment: &'a str,
 }
@@ -66,6 +68,7 @@ mod option {
     pub(super) const INTERFACE_NAME: u16 = 2;
     pub(super) const INTERFACE_TIME_RESOLUTION: u16 = 9;
     pub(super) const PACKET_FLAGS: u16 = 2;
+    pub(super) const PACKET_ID: u16 = 5;
     pub(super) const SECTION_APPLICATION: u16 = 4;
     pub(super) const END: u16 = 0;
 }
@@ -150,6 +153,9 @@ impl<W: Write> Writer<W> {
             self.option(option::COMMENT, text(record.comment));
         }
         self.option(option::PACKET_FLAGS, &direction.to_le_bytes());
+        if let Some(id) = record.packet_id {
+            self.option(option::PACKET_ID, &id.to_le_bytes());
+        }
         self.end_of_options();
         self.finish()
     }

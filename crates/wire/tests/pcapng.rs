@@ -17,6 +17,7 @@ fn capture() -> Vec<u8> {
         interface: wired,
         at_nanoseconds: 0x1_0000_0002,
         direction: Direction::Outbound,
+        packet_id: Some(0x0a0b_0c0d),
         comment: "dupack 1: sent again",
     };
     writer.packet(&record, &DATAGRAM).unwrap();
@@ -34,11 +35,12 @@ fn every_byte_of_a_capture() {
         // Interface: raw IP, no limit, name, nanoseconds.
         &[1, 0, 0, 0, 44, 0, 0, 0, 101, 0, 0, 0, 0, 0, 0, 0],
         &[2, 0, 5, 0], b"wired\0\0\0", &[9, 0, 1, 0, 9, 0, 0, 0], &[0, 0, 0, 0], &[44, 0, 0, 0],
-        // Packet: interface 0, time upper half first, lengths, data, comment, outbound.
-        &[6, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 29, 0, 0, 0, 29, 0, 0, 0],
+        // Packet: interface 0, time upper half first, lengths, data, comment, outbound, identity.
+        &[6, 0, 0, 0, 112, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 29, 0, 0, 0, 29, 0, 0, 0],
         &DATAGRAM, &[0, 0, 0],
         &[1, 0, 20, 0], b"dupack 1: sent again",
-        &[2, 0, 4, 0, 2, 0, 0, 0], &[0, 0, 0, 0], &[100, 0, 0, 0],
+        &[2, 0, 4, 0, 2, 0, 0, 0], &[5, 0, 8, 0, 0x0d, 0x0c, 0x0b, 0x0a, 0, 0, 0, 0],
+        &[0, 0, 0, 0], &[112, 0, 0, 0],
     ];
     assert_eq!(capture(), expected.concat());
 }
@@ -63,7 +65,8 @@ fn interfaces_may_be_added_between_packets_and_are_numbered_in_order() {
     for (number, link_type) in [LinkType::Ip, LinkType::Ethernet].into_iter().enumerate() {
         let interface = writer.add_interface("", link_type).unwrap();
         let direction = Direction::Unknown;
-        let record = Record { interface, at_nanoseconds: 0, direction, comment: "" };
+        let record =
+            Record { interface, at_nanoseconds: 0, direction, packet_id: None, comment: "" };
         writer.packet(&record, &[number as u8]).unwrap();
     }
     let capture = writer.into_inner().unwrap();
@@ -81,8 +84,13 @@ fn a_long_comment_is_cut_between_characters() {
     let mut writer = Writer::new(Vec::new(), "").unwrap();
     let interface = writer.add_interface("", LinkType::Ip).unwrap();
     let comment = format!("a{}", "é".repeat(40000));
-    let record =
-        Record { interface, at_nanoseconds: 0, direction: Direction::Inbound, comment: &comment };
+    let record = Record {
+        interface,
+        at_nanoseconds: 0,
+        direction: Direction::Inbound,
+        packet_id: None,
+        comment: &comment,
+    };
     writer.packet(&record, &[]).unwrap();
     let capture = writer.into_inner().unwrap();
     let packet = blocks(&capture)[2].1;
@@ -103,7 +111,7 @@ fn an_interface_of_another_capture_is_refused() {
     let interface = other.add_interface("", LinkType::Ip).unwrap();
     let mut writer = Writer::new(Vec::new(), "").unwrap();
     let direction = Direction::Unknown;
-    let record = Record { interface, at_nanoseconds: 0, direction, comment: "" };
+    let record = Record { interface, at_nanoseconds: 0, direction, packet_id: None, comment: "" };
     assert_eq!(writer.packet(&record, &[]).unwrap_err().kind(), ErrorKind::InvalidInput);
 }
 

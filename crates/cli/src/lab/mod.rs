@@ -12,7 +12,7 @@ use crate::{options, page, rundir, table};
 use live::lab::{self, Lab, Program, RunSetup, Stopped};
 use live::{doctor, radio};
 use node::plan::NotSimulated;
-use node::scenario::{Amount, Departures, Direction, Hosts, Switch, Traffic};
+use node::scenario::{Amount, Departures, Direction, Hosts, Size, Switch, Time, Traffic};
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
 use std::ffi::OsString;
@@ -77,6 +77,7 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
         timelines: &measured.timelines,
         predicted: !args.no_prediction,
         remarks: &remarks,
+        runs: &measured.with_packets,
     };
     page::write_lab(&report, &scenario, &comparison.rows, (&judged.advice, &shown))?;
     print(&args.output, &document)?;
@@ -163,12 +164,7 @@ fn command(lab: &mut Lab, setups: &[RunSetup], command: &[OsString]) -> Result<(
 }
 
 /// A case as the lab takes it.
-fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSetup, Error> {
-    if scenario.traffic != Traffic::Bulk {
-        return Err(Error::Usage(
-            "--traffic: the lab has bulk traffic only; use -- COMMAND".into(),
-        ));
-    }
+pub(crate) fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSetup, Error> {
     if scenario.hosts == Hosts::Bsd1995 {
         let message = "--hosts 1995: the lab has this machine's kernel; use hosts = modern";
         return Err(Error::Usage(message.into()));
@@ -195,6 +191,7 @@ fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSetup, Error>
             Direction::Up => lab::Direction::Up,
             Direction::Both => lab::Direction::Both,
         },
+        traffic: traffic(scenario.traffic),
         amount: match scenario.amount {
             Amount::Size(size) => lab::Amount::Size(size.0),
             Amount::Duration(duration) => lab::Amount::Duration(duration.0),
@@ -204,6 +201,17 @@ fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSetup, Error>
         patience: plan.until.min(PATIENCE_MAX),
         drill: Vec::new(),
     })
+}
+
+fn traffic(traffic: Traffic) -> lab::Traffic {
+    let messages = |size: Size, every: Time| lab::Messages { size_bytes: size.0, every: every.0 };
+    match traffic {
+        Traffic::Bulk => lab::Traffic::Bulk,
+        Traffic::Request { size, every } => lab::Traffic::Request(messages(size, every)),
+        Traffic::BulkAndRequest { size, every } => {
+            lab::Traffic::BulkAndRequest(messages(size, every))
+        }
+    }
 }
 
 /// No run of the lab takes longer: its time is real.

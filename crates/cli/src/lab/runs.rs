@@ -3,15 +3,17 @@
 use super::{setup, stopped};
 use crate::error::Error;
 use crate::page;
-use crate::rundir::{LabOutcome, Recorder, RunFolder, State, StreamVerdict, Trace};
+use crate::rundir::{self, LabOutcome, Recorder, RunFolder, State, StreamVerdict, Trace};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use indicatif::ProgressBar;
 use live::lab::{Lab, LabRun, Program};
 use live::radio::{self, Scheduling};
-use node::scenario::Amount;
 use node::{Case, Plan, Scenario};
-use std::path::Path;
+use sansio::Instant;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use study::row::{Lateness, Row, Sample, World};
+use trace::metrics::TransferSpec;
 use trace::timeline::Timeline;
 
 /// What is to be run, and where its records go.
@@ -31,6 +33,8 @@ pub(super) struct Measured {
     /// The first run of each case that the report shows in time.
     pub(super) timelines: Vec<(Case, Timeline)>,
     pub(super) complete: bool,
+    /// The folders of runs whose packets were kept.
+    pub(super) with_packets: Vec<PathBuf>,
 }
 
 /// A run that is done.
@@ -85,8 +89,13 @@ impl Work<'_> {
     fn summary(&self, mut done: Vec<Done>, complete: bool) -> Measured {
         done.sort_by_key(|run| (run.case, run.sample.seed));
         let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); self.cases.len()];
-        let mut timelines = Vec::new();
+        let (mut timelines, mut with_packets) = (Vec::new(), Vec::new());
         for Done { case, sample, timeline } in done {
+            if self.trace.pcap {
+                let case = &self.cases[case];
+                let name = rundir::run_name(World::Lab, self.scenario, case, sample.seed);
+                with_packets.push((sample.seed, self.out.join(name)));
+            }
             samples[case].push(sample);
             timelines.extend(timeline.map(|timeline| (self.cases[case].clone(), timeline)));
         }
@@ -95,7 +104,10 @@ impl Work<'_> {
             (!samples.is_empty()).then(|| Row::new(case, &plan, World::Lab, samples))
         };
         let rows = self.cases.iter().zip(samples).map(row).collect();
-        Measured { rows, timelines, complete }
+        // The first seed of every case before the second.
+        with_packets.sort_by_key(|(seed, _)| *seed);
+        let with_packets = with_packets.into_iter().map(|(_, folder)| folder).collect();
+        Measured { rows, timelines, complete, with_packets }
     }
 
     /// One network, for one run after the other.
@@ -121,8 +133,8 @@ impl Work<'_> {
         let note = format!("it never ended: killed, unless process {process} still runs it");
         folder.not_ended(State::Begun, note)?;
         let shown = seed == self.scenario.seed && page::shown(self.scenario).contains(case);
-        let spec = live::lab::run::transfers(&setup).first().copied().filter(|_| shown);
-        let mut timeline = spec.map(Timeline::new);
+        let specs = live::lab::run::transfers(&setup);
+        let mut timeline = specs.first().copied().filter(|_| shown).map(Timeline::new);
         let (ran, trace_hash) = if self.trace.is_any() {
             let run = |recorder: Recorder<'_>| lab.run_one(&setup, &mut (recorder, &mut timeline));
             let (ran, hash) = folder.traced(self.trace, run)?;
@@ -140,25 +152,29 @@ impl Work<'_> {
                 return Err(error);
             }
         };
-        let (sample, outcome) = self.sample(seed, ran);
+        let (sample, outcome) = Self::sample(seed, &specs, ran);
         folder.ended(&sample, trace_hash, Some(outcome))?;
         Ok(Done { case: number, sample, timeline })
     }
 
     /// A run as the rows take it, and what only its folder keeps.
-    fn sample(&self, seed: u64, ran: LabRun) -> (Sample, LabOutcome) {
-        let finished = match self.scenario.amount {
-            Amount::Size(_) => ran.measures.transfers.iter().all(|transfer| transfer.complete),
-            Amount::Duration(_) => true,
-        };
+    fn sample(seed: u64, specs: &[TransferSpec], ran: LabRun) -> (Sample, LabOutcome) {
+        let mut transfers = specs.iter().zip(&ran.measures.transfers);
+        let finished = transfers.all(|(spec, one)| spec.size.is_none() || one.complete);
         let radio_late = Some(lateness(&ran.lateness));
         let verdict = |stream: &live::lab::run::StreamResult| StreamVerdict {
+            accepted_at: SocketAddr::new(stream.accepted_at.address, stream.accepted_at.port),
             sent_bytes: stream.sent_bytes,
             received_bytes: stream.received_bytes,
             sha256: if stream.intact { "same" } else { "differs" },
             retransmissions: stream.retransmissions,
+            messages_late_s: stream.messages_late.map(sansio::Duration::as_secs_f64),
+        };
+        let outage = |(from, until): &(Instant, Option<Instant>)| {
+            (from.as_secs_f64(), until.map(Instant::as_secs_f64))
         };
         let outcome = LabOutcome {
+            outages_s: ran.outages.iter().map(outage).collect(),
             streams: ran.streams.iter().map(verdict).collect(),
             radio_late_s: radio_late,
             radio_mishaps: ran.mishaps,

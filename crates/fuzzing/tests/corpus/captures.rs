@@ -71,7 +71,8 @@ fn pcapng(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let interface = writer.add_interface("one", LinkType::Ip).expect("memory");
     for (at, bytes) in packets {
         let (at_nanoseconds, direction) = (at * 1_000_000, Direction::Unknown);
-        let record = Record { interface, at_nanoseconds, direction, comment: "seed" };
+        let record =
+            Record { interface, at_nanoseconds, direction, packet_id: None, comment: "seed" };
         writer.packet(&record, bytes).expect("memory");
     }
     writer.into_inner().expect("memory")

@@ -12,11 +12,12 @@
 //! removed by the next one ([`network::clean`]). Nothing outside is changed.
 //!
 //! Map: [`network`] (namespaces, devices, settings), [`setup`] (what a run is), [`transfer`] (bytes
-//! between kernels), [`agent`] (the daemon's process), [`run`] (one run), [`command`] (somebody
-//! else's program in the lab).
+//! between kernels), [`messages`] (how long small ones take), [`agent`] (the daemon's process),
+//! [`run`] (one run), [`command`] (somebody else's program in the lab).
 
 pub mod agent;
 pub mod command;
+pub mod messages;
 pub mod network;
 pub mod run;
 pub mod setup;
@@ -25,7 +26,7 @@ pub mod transfer;
 pub use agent::Program;
 pub use network::{Cleaned, clean};
 pub use run::LabRun;
-pub use setup::{Amount, Direction, Drill, DrillStep, RunSetup, Sender};
+pub use setup::{Amount, Direction, Drill, DrillStep, Messages, RunSetup, Sender, Traffic};
 
 use crate::doctor;
 use crate::sys::namespace;

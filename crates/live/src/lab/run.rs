@@ -1,8 +1,9 @@
 //! One run: the radio, the daemon, the transfers; and what came of it.
 
 use super::agent::{Agent, Line};
+use super::messages::{self, Latencies};
 use super::network::{self, Names};
-use super::setup::{Amount, Direction, Drill, RunSetup};
+use super::setup::{Amount, Direction, Drill, Messages, RunSetup};
 use super::transfer::{self, Passed, Place};
 use super::{Lab, Stopped};
 use crate::radio::replay::{BASE_STATION, FIXED_HOST, MOBILE_HOST, Stream, replay};
@@ -10,7 +11,8 @@ use crate::radio::{Lateness, Radio, Report};
 use crate::sys::Clock;
 use crate::sys::tcp_socket::Options;
 use anyhow::{Context, Result};
-use sansio::{Host, Instant, StreamId};
+use link::outage::State;
+use sansio::{Duration, Host, Instant, StreamId};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +30,8 @@ pub struct LabRun {
     pub measures: Measures,
     /// The transfers, as their two kernels saw them.
     pub streams: Vec<StreamResult>,
+    /// When the link was away; an end is missing if the run ended first.
+    pub outages: Vec<(Instant, Option<Instant>)>,
     /// How late the radio was.
     pub lateness: Lateness,
     /// Frames lost in the radio's own sockets and devices, by no hop's decision: with any, the run
@@ -42,6 +46,8 @@ pub struct LabRun {
 /// One transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamResult {
+    /// Where it was received: the port is its connection's alone.
+    pub accepted_at: Host,
     /// Bytes that the sender's kernel took.
     pub sent_bytes: u64,
     /// Bytes that the receiver's kernel gave.
@@ -50,6 +56,8 @@ pub struct StreamResult {
     pub intact: bool,
     /// Segments that the sender's kernel says it sent again.
     pub retransmissions: u32,
+    /// Of messages: by how much the machine was late to write one, at most.
+    pub messages_late: Option<Duration>,
 }
 
 /// How often a running transfer is looked after.
@@ -61,6 +69,15 @@ struct Planned {
     sender: Place,
     receiver: Place,
     down: bool,
+    what: Load,
+}
+
+/// What a transfer carries.
+#[derive(Clone, Copy)]
+enum Load {
+    /// So many bytes, or as many as go.
+    Bulk(Option<u64>),
+    Messages(Messages),
 }
 
 /// What a transfer's threads return.
@@ -76,7 +93,7 @@ struct Ending {
 }
 
 impl Lab {
-    /// Runs a setup; `observer` is shown the records afterwards, in order of time.
+    /// Runs a setup; `observer` is shown the records afterwards, in order of time, up to the end.
     ///
     /// # Errors
     /// [`Stopped::Interrupted`], or whatever kept the run from beginning. A run that began and went
@@ -92,16 +109,12 @@ impl Lab {
         let line = Line::default();
         let mut agent = self.start_agent(setup, &line)?;
         let mut radio = self.start_radio(setup, &line)?;
-        let plans = plans(setup.direction, &names);
+        let plans = plans(setup, &names);
         let options = options(setup);
         let mut listeners = Vec::new();
         for plan in &plans {
             listeners.push(transfer::listen(&plan.receiver, &options)?);
         }
-        let size = match setup.amount {
-            Amount::Size(size) => Some(size),
-            Amount::Duration(_) => None,
-        };
         let stop = AtomicBool::new(false);
         let (done, all_done) = mpsc::channel();
         let clock = Clock::starting_now();
@@ -109,11 +122,14 @@ impl Lab {
         let (ending, passed) = std::thread::scope(|scope| {
             let mut threads = Vec::new();
             for (plan, listener) in plans.iter().zip(&listeners) {
-                let done = done.clone();
-                threads.push(start(scope, plan, listener, size, &options, (&stop, done))?);
+                let common = Common { options: &options, clock, stop: &stop };
+                threads.push(start(scope, plan, listener, common, &done)?);
             }
-            drop(done);
-            let ending = self.look_after(setup, clock, &all_done, (&mut agent, &line, &radio));
+            // Without bulk data nothing ends the run before its time.
+            let until_the_end = (!plans.iter().any(Planned::is_bulk)).then_some(done);
+            let machines = (&mut agent, &line, &radio);
+            let ending = self.look_after(setup, clock, (&all_done, &stop), machines);
+            drop(until_the_end);
             stop.store(true, Ordering::Relaxed);
             let passed: Vec<_> = threads.into_iter().map(join).collect();
             anyhow::Ok((ending?, passed))
@@ -166,7 +182,7 @@ impl Lab {
         &self,
         setup: &RunSetup,
         clock: Clock,
-        all_done: &Receiver<()>,
+        (all_done, stop): (&Receiver<()>, &AtomicBool),
         (agent, line, radio): (&mut Option<Agent>, &Line, &Radio),
     ) -> Result<Ending> {
         let mut drill: VecDeque<_> = setup.drill.iter().collect();
@@ -181,7 +197,9 @@ impl Lab {
             if self.signals.caught() {
                 return Err(Stopped::Interrupted.into());
             }
-            if matches!(received, Err(RecvTimeoutError::Disconnected)) {
+            // A thread that cannot go on has stopped them all, and says why.
+            let is_over = matches!(received, Err(RecvTimeoutError::Disconnected));
+            if is_over || stop.load(Ordering::Relaxed) {
                 return Ok(Ending { at: now, failure: None });
             }
             if now >= Instant::ZERO + limit {
@@ -213,19 +231,35 @@ impl Lab {
 const TUNED: [(&str, &str, &str); 2] =
     [("net/ipv4/tcp_rto_max_ms", "120000", "1000"), ("net/ipv4/tcp_rto_min_us", "200000", "20000")];
 
-fn plans(direction: Direction, names: &Names) -> Vec<Planned> {
+fn plans(setup: &RunSetup, names: &Names) -> Vec<Planned> {
     let fixed = || Place { namespace: names.fixed.clone(), address: network::FIXED_HOST };
     let mobile = || Place { namespace: names.mobile.clone(), address: network::MOBILE_HOST };
-    let ways: &[bool] = match direction {
+    let plan = |(stream, (what, down)): (u32, (Load, bool))| {
+        let (sender, receiver) = if down { (fixed(), mobile()) } else { (mobile(), fixed()) };
+        Planned { stream: StreamId(stream), sender, receiver, down, what }
+    };
+    (0..).zip(loads(setup)).map(plan).collect()
+}
+
+/// The transfers in the order of the simulator's: what each carries, and whether down.
+fn loads(setup: &RunSetup) -> Vec<(Load, bool)> {
+    let ways: &[bool] = match setup.direction {
         Direction::Down => &[true],
         Direction::Up => &[false],
         Direction::Both => &[true, false],
     };
-    let plan = |(index, down): (usize, &bool)| {
-        let (sender, receiver) = if *down { (fixed(), mobile()) } else { (mobile(), fixed()) };
-        Planned { stream: StreamId(index as u32), sender, receiver, down: *down }
-    };
-    ways.iter().enumerate().map(plan).collect()
+    let bulk = Load::Bulk(match setup.amount {
+        Amount::Size(size) => Some(size),
+        Amount::Duration(_) => None,
+    });
+    let loads = setup.traffic.connections().map(|messages| messages.map_or(bulk, Load::Messages));
+    loads.flat_map(|load| ways.iter().map(move |down| (load, *down))).collect()
+}
+
+impl Planned {
+    fn is_bulk(&self) -> bool {
+        matches!(self.what, Load::Bulk(_))
+    }
 }
 
 fn options(setup: &RunSetup) -> Options {
@@ -236,30 +270,50 @@ fn options(setup: &RunSetup) -> Options {
     }
 }
 
-/// Starts both threads of a transfer.
+/// What all threads of a run share.
+#[derive(Clone, Copy)]
+struct Common<'scope> {
+    options: &'scope Options,
+    clock: Clock,
+    stop: &'scope AtomicBool,
+}
+
+/// Starts both threads of a transfer; the receiver of bulk data says when it is `done`.
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     plan: &'scope Planned,
     listener: &'scope TcpListener,
-    size: Option<u64>,
-    options: &'scope Options,
-    (stop, done): (&'scope AtomicBool, mpsc::Sender<()>),
+    Common { options, clock, stop }: Common<'scope>,
+    done: &mpsc::Sender<()>,
 ) -> Result<Threads<'scope>> {
     let to = match listener.local_addr().context("look up a listener's port")? {
         SocketAddr::V4(address) => address,
         SocketAddr::V6(address) => SocketAddrV4::new(plan.receiver.address, address.port()),
     };
-    let amount = (size, options.window_bytes);
-    let receiver = scope.spawn(move || transfer::receive(listener, amount, &done, stop));
-    let send = move || {
-        let sent = transfer::send(&plan.sender, to, (plan.stream, size), options, stop);
-        if sent.is_err() {
-            // Nothing more will come: the receiver need not wait for it.
+    // Nothing more will come of an end that failed: the other one need not wait for it.
+    let or_stop = move |passed: Result<Passed>| {
+        if passed.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
-        sent
+        passed
     };
-    Ok(Threads { sender: scope.spawn(send), receiver })
+    let window = options.window_bytes;
+    Ok(match plan.what {
+        Load::Bulk(size) => {
+            let done = done.clone();
+            let receive = move || transfer::receive(listener, (size, window), &done, stop);
+            let what = (plan.stream, size);
+            let send = move || or_stop(transfer::send(&plan.sender, to, what, options, stop));
+            Threads { receiver: scope.spawn(receive), sender: scope.spawn(send) }
+        }
+        Load::Messages(messages) => {
+            let receive =
+                move || or_stop(messages::receive(listener, (messages, window), clock, stop));
+            let (what, how) = ((plan.stream, messages), (options, clock));
+            let send = move || or_stop(messages::send(&plan.sender, to, what, how, stop));
+            Threads { receiver: scope.spawn(receive), sender: scope.spawn(send) }
+        }
+    })
 }
 
 fn join(threads: Threads<'_>) -> Result<(Passed, Passed)> {
@@ -285,18 +339,17 @@ fn streams(plans: &[Planned], listeners: &[TcpListener]) -> Result<Vec<Stream>> 
 
 /// The transfers of a setup, for whoever measures or plots its records.
 pub fn transfers(setup: &RunSetup) -> Vec<TransferSpec> {
-    let size = match setup.amount {
-        Amount::Size(size) => Some(size),
-        Amount::Duration(_) => None,
-    };
-    let plans = plans(setup.direction, &Names::new(0));
-    let spec = |plan: &Planned| {
+    let spec = |(stream, (load, down)): (u32, (Load, bool))| {
         let (sender, receiver) =
-            if plan.down { (FIXED_HOST, MOBILE_HOST) } else { (MOBILE_HOST, FIXED_HOST) };
-        let stream = plan.stream;
-        TransferSpec { stream, sender, receiver, base: BASE_STATION, size, messages: None }
+            if down { (FIXED_HOST, MOBILE_HOST) } else { (MOBILE_HOST, FIXED_HOST) };
+        let (size, messages) = match load {
+            Load::Bulk(size) => (size, None),
+            Load::Messages(of) => (None, Some((of.size_bytes, of.every))),
+        };
+        let (stream, base) = (StreamId(stream), BASE_STATION);
+        TransferSpec { stream, sender, receiver, base, size, messages }
     };
-    plans.iter().map(spec).collect()
+    (0..).zip(loads(setup)).map(spec).collect()
 }
 
 /// The machines' roles, by number.
@@ -312,12 +365,13 @@ fn result<O: Observer>(
     (ending, passed, report, daemon): Finished,
     observer: &mut O,
 ) -> LabRun {
-    let mut meter = Meter::new(roles(), transfers(setup));
-    replay(&report, streams, &mut (Until(ending.at, &mut meter), observer));
+    let specs = transfers(setup);
+    let mut meter = Meter::new(roles(), specs.clone());
+    replay(&report, streams, &mut Until(ending.at, (&mut meter, observer)));
     let mut measures = meter.finish(ending.at);
     let mut failure = ending.failure;
     let mut results = Vec::new();
-    for (passed, stream) in passed.into_iter().zip(streams) {
+    for (index, (passed, stream)) in passed.into_iter().zip(streams).enumerate() {
         let (sent, received) = match passed {
             Ok(passed) => passed,
             Err(error) => {
@@ -334,11 +388,22 @@ fn result<O: Observer>(
         if !intact {
             failure.get_or_insert("the bytes received are not those sent".to_owned());
         }
+        let latencies = specs[index].messages.map(|(_, every)| {
+            Latencies::of(every, &sent.messages_at, &received.messages_at, ending.at)
+        });
+        let messages_late = latencies.as_ref().map(|latencies| latencies.late);
+        if let Some(of) = latencies {
+            // The radio sees packets; only the applications know when they wrote and read.
+            let transfer = &mut measures.transfers[index];
+            (transfer.latencies, transfer.stall) = (of.of_messages, of.longest);
+        }
         results.push(StreamResult {
+            accepted_at: stream.accepted_at,
             sent_bytes: sent.bytes,
             received_bytes: received.bytes,
             intact,
             retransmissions: sent.info.retransmissions,
+            messages_late,
         });
     }
     if report.log.cut {
@@ -350,9 +415,23 @@ fn result<O: Observer>(
         ended_at: ending.at,
         measures,
         streams: results,
+        outages: outages(&report.transitions, ending.at),
         lateness: report.lateness,
         mishaps: report.mishaps,
         daemon,
         failure,
     }
+}
+
+/// The outages of a run that ended at `now`.
+fn outages(transitions: &[(Instant, State)], now: Instant) -> Vec<(Instant, Option<Instant>)> {
+    let mut outages: Vec<(Instant, Option<Instant>)> = Vec::new();
+    for (at, state) in transitions.iter().filter(|(at, _)| *at <= now) {
+        match (state, outages.last_mut()) {
+            (State::Down, _) => outages.push((*at, None)),
+            (State::Up, Some((_, end))) => *end = Some(*at),
+            (State::Up, None) => {}
+        }
+    }
+    outages
 }

@@ -19,7 +19,9 @@ pub struct RunSetup {
     pub timestamps: bool,
     /// Which way the data goes.
     pub direction: Direction,
-    /// How much of it.
+    /// What it is.
+    pub traffic: Traffic,
+    /// How much of the bulk data, or for how long.
     pub amount: Amount,
     /// The largest segment, TCP options counted as payload; `None`: what an MTU of 1500 gives.
     pub mss: Option<u16>,
@@ -86,6 +88,38 @@ pub enum Direction {
     Up,
     /// A transfer each way, at once.
     Both,
+}
+
+/// What applications send, each on a connection of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// Bulk data.
+    Bulk,
+    /// Messages.
+    Request(Messages),
+    /// Both at once.
+    BulkAndRequest(Messages),
+}
+
+/// Messages of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Messages {
+    /// Bytes of each, above 0.
+    pub size_bytes: u64,
+    /// One is written so often, the first when the run begins.
+    pub every: Duration,
+}
+
+impl Traffic {
+    /// The connections each way, in the simulator's order: `None` for bulk data.
+    pub fn connections(self) -> impl Iterator<Item = Option<Messages>> {
+        let (bulk, messages) = match self {
+            Traffic::Bulk => (true, None),
+            Traffic::Request(messages) => (false, Some(messages)),
+            Traffic::BulkAndRequest(messages) => (true, Some(messages)),
+        };
+        bulk.then_some(None).into_iter().chain(messages.map(Some))
+    }
 }
 
 /// How much is sent.

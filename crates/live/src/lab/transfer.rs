@@ -4,7 +4,7 @@
 use crate::sys::namespace;
 use crate::sys::tcp_socket::{self, Info, Options};
 use anyhow::{Context, Result, bail};
-use sansio::StreamId;
+use sansio::{Instant, StreamId};
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
@@ -30,16 +30,18 @@ pub struct Passed {
     pub hash: [u8; 32],
     /// What the kernel says about the sender; nothing at a receiver.
     pub info: Info,
+    /// Of messages: when each was begun, at the sender, or was whole, at the receiver.
+    pub messages_at: Vec<Instant>,
 }
 
 /// A thread looks this often whether it shall stop.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Between two looks for a connection.
 const ACCEPT_EVERY: Duration = Duration::from_millis(2);
 /// A connection that is not made in this time never will be.
 const CONNECT_MAX: Duration = Duration::from_secs(60);
 /// Bytes per call.
-const CHUNK: usize = 64 << 10;
+pub(super) const CHUNK: usize = 64 << 10;
 
 /// A listener at a receiver's place.
 ///
@@ -62,8 +64,7 @@ pub fn send(
     stop: &AtomicBool,
 ) -> Result<Passed> {
     namespace::enter(&from.namespace)?;
-    let mut socket = tcp_socket::connect(to, options, CONNECT_MAX)?;
-    tcp_socket::bound_waits(&socket, LOOK_EVERY)?;
+    let mut socket = connect(to, options)?;
     let mut hash = Sha256::new();
     let mut sent = 0;
     let mut chunk = Vec::with_capacity(CHUNK);
@@ -102,7 +103,7 @@ pub fn send(
     }
     let info = tcp_socket::info(&socket)?;
     tcp_socket::reset_on_close(&socket)?;
-    Ok(Passed { bytes: sent, hash: hash.finalize().into(), info })
+    Ok(Passed { bytes: sent, hash: hash.finalize().into(), info, messages_at: Vec::new() })
 }
 
 /// Receives until the stream ends, `size` bytes are there, or it is told to stop, with a window of
@@ -117,7 +118,6 @@ pub fn receive(
     stop: &AtomicBool,
 ) -> Result<Passed> {
     let Some(mut socket) = accept(listener, stop)? else { return Ok(Passed::default()) };
-    tcp_socket::bound_waits(&socket, LOOK_EVERY)?;
     let mut hash = Sha256::new();
     let mut received = 0;
     let mut chunk = vec![0; CHUNK];
@@ -143,7 +143,7 @@ pub fn receive(
     }
     // Nobody may be listening any more.
     let _told = done.send(());
-    Ok(Passed { bytes: received, hash: hash.finalize().into(), info: Info::default() })
+    Ok(Passed { bytes: received, hash: hash.finalize().into(), ..Passed::default() })
 }
 
 /// The hash of a stream's first bytes.
@@ -161,12 +161,21 @@ pub fn hash_of(stream: StreamId, bytes: u64) -> [u8; 32] {
     hash.finalize().into()
 }
 
-fn accept(listener: &TcpListener, stop: &AtomicBool) -> Result<Option<TcpStream>> {
+/// A connection whose sender and receiver look around while they wait.
+pub(super) fn connect(to: SocketAddrV4, options: &Options) -> Result<TcpStream> {
+    let socket = tcp_socket::connect(to, options, CONNECT_MAX)?;
+    tcp_socket::bound_waits(&socket, LOOK_EVERY)?;
+    Ok(socket)
+}
+
+/// The same at the other end; none if it shall stop before there is one.
+pub(super) fn accept(listener: &TcpListener, stop: &AtomicBool) -> Result<Option<TcpStream>> {
     listener.set_nonblocking(true).context("make a listener non-blocking")?;
     loop {
         match listener.accept() {
             Ok((socket, _)) => {
                 socket.set_nonblocking(false).context("make a socket blocking")?;
+                tcp_socket::bound_waits(&socket, LOOK_EVERY)?;
                 return Ok(Some(socket));
             }
             Err(error) if is_wait(error.kind()) => {
@@ -180,6 +189,6 @@ fn accept(listener: &TcpListener, stop: &AtomicBool) -> Result<Option<TcpStream>
     }
 }
 
-fn is_wait(kind: ErrorKind) -> bool {
+pub(super) fn is_wait(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

@@ -31,6 +31,8 @@ pub enum Happened {
     Arrived,
     /// The hop lost it.
     Lost(Loss),
+    /// It never reached the other end, and nobody knows why.
+    Missing,
 }
 
 /// One happening.

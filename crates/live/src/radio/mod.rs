@@ -2,8 +2,9 @@
 //!
 //! One thread in a network namespace of its own takes every frame between the hosts, gives it to
 //! the hop it is on ([`air`]), sends it on when it is due, and writes down what happened ([`log`]),
-//! from which [`replay`] makes the records of the simulator. It runs under SCHED_FIFO where that is
-//! allowed, and says how late it was ([`lateness`]).
+//! from which [`replay`] makes the records of the simulator; [`sighted`] makes that log again from
+//! captures. It runs under SCHED_FIFO where that is allowed, and says how late it was
+//! ([`lateness`]).
 //!
 //! Until the run begins, and for whatever is not IP, frames pass at once.
 
@@ -11,6 +12,7 @@ pub mod air;
 pub mod lateness;
 pub mod log;
 pub mod replay;
+pub mod sighted;
 
 pub use air::{Config, Port};
 pub use lateness::{Lateness, Scheduling};

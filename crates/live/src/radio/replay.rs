@@ -25,6 +25,9 @@ pub const BASE_STATION: NodeId = NodeId(1);
 /// The mobile host.
 pub const MOBILE_HOST: NodeId = NodeId(2);
 
+/// The cause of a loss of which only the loss is known.
+pub const MISSING: &str = "it never arrived";
+
 /// A transfer to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
@@ -160,6 +163,9 @@ impl<O: Observer> Teller<'_, O> {
             Happened::Arrived => (receiver, What::Arrived { side: to, packet: packet_ref }),
             Happened::Lost(loss) => {
                 (sender, What::Lost { side: from, packet: packet_ref, cause: loss.name() })
+            }
+            Happened::Missing => {
+                (sender, What::Lost { side: from, packet: packet_ref, cause: MISSING })
             }
         };
         self.observer.record(&Record { at, node, what: shown });

@@ -4,7 +4,7 @@ use crate::direct::{Direct, Offloads};
 use crate::support::{goodput, lab, run, run_shown, setup};
 use link::channel::{Config as Channel, packet_loss};
 use link::outage::{self, Length, Mode, Planned, Schedule};
-use live::lab::{Amount, Drill, DrillStep, LabRun, RunSetup};
+use live::lab::{Amount, Drill, DrillStep, LabRun, Messages, RunSetup, Traffic};
 use sansio::{Duration, Instant, Side};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -23,6 +23,8 @@ pub(crate) const ALL: &[Case] = &[
     ("a_notified_outage_ends_within_a_round_trip", a_notified_outage),
     ("an_outage_that_nobody_announces_ends_soon_after", an_outage_that_nobody_announces),
     ("both_directions_at_once_for_a_duration", both_directions),
+    ("messages_take_a_one_way_delay_at_least", messages),
+    ("messages_beside_a_transfer_end_with_it", messages_beside_a_transfer),
     ("two_labs_stand_side_by_side", two_labs_stand_side_by_side),
     ("super_packets_with_open_checksums_pass_the_daemon", super_packets),
     ("a_daemon_that_loses_its_rules_ends", a_daemon_that_loses_its_rules_ends),
@@ -148,6 +150,38 @@ fn both_directions() {
         assert!(stream.received_bytes > 300_000, "{stream:?}");
         assert!(transfer.delivered_bytes > 300_000, "{transfer:?}");
     }
+}
+
+/// 500 bytes ten times a second.
+const SMALL: Messages = Messages { size_bytes: 500, every: Duration::from_millis(100) };
+
+fn messages() {
+    let mut setup = setup("plain");
+    setup.traffic = Traffic::Request(SMALL);
+    setup.amount = Amount::Duration(Duration::from_millis(1_050));
+    setup.direction = live::lab::Direction::Up;
+    let run = run(&mut lab(), &setup);
+    let transfer = &run.measures.transfers[0];
+    assert_eq!(transfer.latencies.len(), 11, "one each tenth: {transfer:?}");
+    // Twice 5 ms, and 552 bytes at 10 Mbit/s.
+    let least = Duration::from_micros(10_441);
+    assert!(transfer.latencies.iter().all(|latency| *latency >= least), "{transfer:?}");
+    assert_eq!(Some(&transfer.stall), transfer.latencies.iter().max());
+    let round_trip = Duration::from_millis(20);
+    assert!(transfer.latencies[0] >= least + round_trip, "its connection first: {transfer:?}");
+    assert_eq!(run.streams[0].sent_bytes, 11 * 500);
+    println!("  {:?}, late by {:?}", transfer.latencies, run.streams[0].messages_late);
+}
+
+fn messages_beside_a_transfer() {
+    let mut setup = setup("plain");
+    setup.traffic = Traffic::BulkAndRequest(SMALL);
+    setup.amount = Amount::Size(500_000);
+    let run = run_shown(&mut lab(), &setup, &mut trace::Nothing);
+    let [bulk, messages] = &run.measures.transfers[..] else { panic!("{run:?}") };
+    assert!(bulk.complete && bulk.latencies.is_empty() && !messages.complete);
+    let tenths = run.ended_at.as_nanos() / SMALL.every.as_nanos();
+    assert!(messages.latencies.len() as u64 <= tenths + 1 && messages.latencies.len() > 2);
 }
 
 fn two_labs_stand_side_by_side() {

@@ -4,7 +4,7 @@ use link::hop;
 use link::preset::Pair;
 use live::daemon::{self, Control, DaemonConfig};
 use live::io::inline::Devices;
-use live::lab::{Amount, Direction, Lab, LabRun, Program, RunSetup, Sender, Stopped};
+use live::lab::{Amount, Direction, Lab, LabRun, Program, RunSetup, Sender, Stopped, Traffic};
 use live::radio;
 use sansio::{BitRate, Duration, Instant};
 use schemes::Scheme;
@@ -101,6 +101,7 @@ pub(crate) fn setup(scheme: &str) -> RunSetup {
         sack: true,
         timestamps: true,
         direction: Direction::Down,
+        traffic: Traffic::Bulk,
         amount: Amount::Size(2_000_000),
         mss: None,
         window_bytes: None,
@@ -121,7 +122,7 @@ pub(crate) fn run_shown(lab: &mut Lab, setup: &RunSetup, observer: &mut impl Obs
     assert_eq!(run.failure, None);
     for stream in &run.streams {
         assert!(stream.intact, "{stream:?}");
-        if let Amount::Size(size) = setup.amount {
+        if let (Amount::Size(size), None) = (setup.amount, stream.messages_late) {
             assert_eq!((stream.sent_bytes, stream.received_bytes), (size, size));
         }
     }

@@ -120,6 +120,18 @@ fn rfc_8985_7_3_without_new_data_the_last_segment_is_the_probe() {
     drill.sends(&[". 1:1001 ack 1"]);
 }
 
+/// The kernel's probe is no retransmission to its account: with one loss and one probe there would
+/// be nothing left to repair.
+#[test]
+fn rfc_8985_7_3_a_probe_that_repeats_and_arrives_lets_the_one_loss_be_repaired_at_once() {
+    let mut drill = sending(linux(), 2000);
+    drill.fires(PROBE, 16);
+    drill.sends(&["P. 1001:2001 ack 1"]);
+    drill.after_ms(10);
+    drill.sack(1, &[(1001, 2001)]);
+    drill.sends(&[". 1:1001 ack 1"]);
+}
+
 #[test]
 fn rfc_8985_7_4_a_loss_that_the_probe_repaired_counts_as_one() {
     for (is_needless, ssthresh) in [(false, 7000), (true, u32::MAX)] {

@@ -220,13 +220,18 @@ impl Queue {
         self.segments.get(at).map(|segment| (segment.start, segment.end))
     }
 
-    /// The segment at this place was sent again.
-    pub(super) fn on_resent(&mut self, at: usize, now: Instant) {
+    /// The segment at this place is under way again.
+    pub(super) fn on_resent(&mut self, at: usize) {
+        let segment = &mut self.segments[at];
+        self.resent += u32::from(!segment.is_resent);
+        segment.is_resent = true;
+    }
+
+    /// The segment at this place was sent once more.
+    pub(super) fn on_repeated(&mut self, at: usize, now: Instant) {
         let segment = &mut self.segments[at];
         segment.sent_at = now;
         segment.delivered = self.delivered;
-        self.resent += u32::from(!segment.is_resent);
-        segment.is_resent = true;
         segment.was_resent = true;
     }
 
@@ -367,11 +372,13 @@ mod tests {
         assert_eq!(queue.mark_lost(|_| Verdict::Lost), (3, false));
         let at = queue.next_to_resend(0).expect("all are lost");
         assert_eq!(queue.bounds(at), Some((Seq(0), Seq(10))));
-        queue.on_resent(at, Instant::from_nanos(9));
+        queue.on_resent(at);
+        queue.on_repeated(at, Instant::from_nanos(9));
         assert_eq!((marks(&queue), queue.in_flight()), ([3, 0, 3, 1], 1));
         assert_eq!(queue.mark_lost(|_| Verdict::Lost), (1, true));
         assert_eq!((marks(&queue), queue.in_flight()), ([3, 0, 3, 0], 0));
-        queue.on_resent(0, Instant::from_nanos(10));
+        queue.on_resent(0);
+        queue.on_repeated(0, Instant::from_nanos(10));
         let mut news = News::default();
         queue.acknowledge(Seq(20), (Seq(30), None), &mut news);
         assert_eq!((news.is_ambiguous, marks(&queue)), (true, [1, 0, 1, 0]));

@@ -189,7 +189,8 @@ impl Endpoint {
             let is_repetition = self.send_next(mss, sink, now) == 0;
             self.note_paced(before, now);
             if is_repetition {
-                self.resend_at(last, sink, now);
+                // It is not under way again for that, nor to be explained (`__tcp_retransmit_skb`).
+                self.repeat_at(last, sink, now);
             }
             let high = self.sender.max;
             if let Some(linux) = self.linux_sack() {
@@ -248,15 +249,25 @@ impl Endpoint {
         }
     }
 
-    /// Sends the segment at this place of the queue again.
+    /// Sends the segment at this place of the queue again (`tcp_retransmit_skb`).
     fn resend_at(&mut self, at: usize, sink: &mut impl Sink, now: Instant) {
-        let (timestamp, smoothed) = (self.timestamp(now), self.rtt.smoothed());
+        let timestamp = self.timestamp(now);
+        let Some(linux) = self.linux_sack().filter(|linux| linux.queue.bounds(at).is_some()) else {
+            return;
+        };
+        linux.queue.on_resent(at);
+        linux.undo.on_resent(timestamp);
+        linux.unexplained = Some(linux.unexplained.unwrap_or(0) + 1);
+        self.repeat_at(at, sink, now);
+    }
+
+    /// The sending alone.
+    fn repeat_at(&mut self, at: usize, sink: &mut impl Sink, now: Instant) {
+        let smoothed = self.rtt.smoothed();
         let Some(linux) = self.linux_sack() else { return };
         let Some((start, end)) = linux.queue.bounds(at) else { return };
         linux.before_sending(smoothed, now);
-        linux.queue.on_resent(at, now);
-        linux.undo.on_resent(timestamp);
-        linux.unexplained = Some(linux.unexplained.unwrap_or(0) + 1);
+        linux.queue.on_repeated(at, now);
         linux.repetitions += 1;
         self.resend(start, end.since(start), sink, now);
         let segments = self.statistics.data_segments_sent;
