@@ -7,7 +7,7 @@
 #
 #   bench/validate.sh LASTHOP [--tcp LIST] [--draws LIST] [--scenarios N] [--only WHAT]
 #
-#   --tcp        senders, `:off` behind those without SACK (cubic,reno,reno:off)
+#   --tcp        senders, `:off` behind those without SACK (cubic,bbr,reno,reno:off)
 #   --draws      seeds of the drawing; the models are made on the first, and frozen before the
 #                others are drawn (1,3)
 #   --scenarios  of each draw (32)
@@ -24,7 +24,7 @@
 set -euo pipefail
 lasthop=$(realpath -- "${1:?usage: bench/validate.sh PATH-OF-LASTHOP [OPTIONS], see its first lines}")
 shift
-senders=cubic,reno,reno:off
+senders=cubic,bbr,reno,reno:off
 draws=1,3
 scenarios=32
 only=
