@@ -59,6 +59,12 @@ impl Entry {
         self.end.since(self.start)
     }
 
+    /// True if more than one copy of it was ever sent.
+    #[inline]
+    pub(super) fn was_repeated(&self) -> bool {
+        self.retransmissions > 0 || self.sender_retransmitted
+    }
+
     /// Takes the sender's own repeat as what is sent again, if that holds all of it and little
     /// else: an echo of the older TSval would tell the sender that its repeat was a mistake, and it
     /// would take back what it did about the loss (Eifel; RFC 3522).
