@@ -39,16 +39,22 @@ impl FlowKey {
     #[inline]
     pub fn is_of(&self, packet: &Packet) -> bool {
         let Transport::Tcp(tcp) = &packet.transport else { return false };
-        self.source.is(packet.ip.source, tcp.source_port)
-            && self.destination.is(packet.ip.destination, tcp.destination_port)
+        let ip = &packet.ip;
+        self.joins((&ip.source, tcp.source_port), (&ip.destination, tcp.destination_port))
     }
 
     /// True if the other direction is that of a packet.
     #[inline]
     pub fn is_reverse_of(&self, packet: &Packet) -> bool {
         let Transport::Tcp(tcp) = &packet.transport else { return false };
-        self.source.is(packet.ip.destination, tcp.destination_port)
-            && self.destination.is(packet.ip.source, tcp.source_port)
+        let ip = &packet.ip;
+        self.joins((&ip.destination, tcp.destination_port), (&ip.source, tcp.source_port))
+    }
+
+    /// True if it leads from the one to the other.
+    #[inline]
+    fn joins(&self, from: (&IpAddr, u16), to: (&IpAddr, u16)) -> bool {
+        self.source.is(from.0, from.1) && self.destination.is(to.0, to.1)
     }
 
     /// The other direction.
@@ -60,9 +66,19 @@ impl FlowKey {
 
 impl Host {
     #[inline]
-    fn is(&self, address: IpAddr, port: u16) -> bool {
-        self.port == port && self.address == address
+    fn is(&self, address: &IpAddr, port: u16) -> bool {
+        self.port == port
+            && match (&self.address, address) {
+                (IpAddr::V4(own), IpAddr::V4(other)) => own == other,
+                (own, other) => are_equal(own, other),
+            }
     }
+}
+
+/// Of any family; out of the way of the one that nearly all have.
+#[cold]
+fn are_equal(own: &IpAddr, other: &IpAddr) -> bool {
+    own == other
 }
 
 impl core::fmt::Display for Host {

@@ -83,6 +83,15 @@ impl Payload {
     pub fn len(&self) -> u32 {
         match self {
             Payload::Virtual { length, .. } => *length,
+            Payload::Bytes(_) | Payload::Tunnel(_) => self.real_len(),
+        }
+    }
+
+    /// The same of what is more than a number, which is rare in a simulation.
+    #[cold]
+    fn real_len(&self) -> u32 {
+        match self {
+            Payload::Virtual { length, .. } => *length,
             Payload::Bytes(bytes) => bytes.len() as u32,
             Payload::Tunnel(packet) => packet.bytes(),
         }
@@ -233,7 +242,7 @@ impl Packet {
         self.segment_bytes.map_or(1, |size| self.segments_of(size))
     }
 
-    #[inline(never)]
+    #[cold]
     fn segments_of(&self, size: NonZeroU16) -> u32 {
         self.payload.len().div_ceil(u32::from(size.get())).max(1)
     }

@@ -98,6 +98,7 @@ impl Endpoint {
         DropReason::Consumed
     }
 
+    #[cold]
     fn on_listen(
         &mut self,
         header: &Header,
@@ -118,6 +119,7 @@ impl Endpoint {
         DropReason::Consumed
     }
 
+    #[cold]
     fn on_syn_sent(
         &mut self,
         header: &Header,
@@ -204,6 +206,7 @@ impl Endpoint {
 
     /// RFC 9293, 3.10.7.4, fifth: an ACK in SYN-RECEIVED; false if it acknowledges anything but
     /// our SYN.
+    #[cold]
     fn complete_handshake(&mut self, header: &Header, sink: &mut impl Sink, now: Instant) -> bool {
         let ours = header.ack == self.sender.max;
         if ours {
@@ -268,6 +271,7 @@ impl Endpoint {
     }
 
     /// An ACK that asks the peer where it is, at a bounded rate.
+    #[cold]
     pub(crate) fn challenge(&mut self, sink: &mut impl Sink, now: Instant) {
         let soon = self.receiver.challenged_at.is_some_and(|at| now.since(at) < CHALLENGE_INTERVAL);
         if !soon {

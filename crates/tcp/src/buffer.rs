@@ -80,6 +80,14 @@ impl Buffer {
         let count = count.min(self.bytes);
         self.bytes -= count;
         self.taken += count;
+        if self.chunks.front().is_some_and(|front| self.taken >= front.len().into()) {
+            self.drop_taken();
+        }
+    }
+
+    /// Lets go of the chunks that are taken whole.
+    #[inline(never)]
+    fn drop_taken(&mut self) {
         while let Some(front) = self.chunks.front() {
             let front_bytes = u64::from(front.len());
             if self.taken < front_bytes {
@@ -95,6 +103,7 @@ impl Buffer {
     }
 
     /// A slice that crosses chunks: real bytes are put together, anything else is cut.
+    #[inline(never)]
     fn gather(&self, index: usize, from: u32, length: u32) -> Payload {
         let first = &self.chunks[index];
         let mut joined = BytesMut::new();

@@ -54,6 +54,7 @@ impl Endpoint {
     }
 
     /// A new ACK; `una` is already moved.
+    #[inline(never)]
     pub(crate) fn on_vegas_ack(&mut self, sink: &mut impl Sink, now: Instant) {
         let (una, next) = (self.sender.una, self.sender.next);
         let in_flight = self.sender.flight() > 0;

@@ -71,17 +71,32 @@ impl Endpoint {
         if self.is_sack1() && self.sender.recovery == Recovery::None {
             self.sender.scoreboard.clear();
         } else if self.uses_scoreboard() {
-            self.sender.scoreboard.advance(self.sender.una);
-            self.note_sack(header);
+            self.advance_scoreboard(header);
         }
         self.sender.dupacks = 0;
         if self.vegas().is_some() {
             self.on_vegas_ack(sink, now);
             return self.report_window(sink);
         }
+        if self.sender.recovery == Recovery::None {
+            self.controller.on_new_ack(acked);
+            return self.report_window(sink);
+        }
+        self.go_on_recovering(acked, sink, now);
+    }
+
+    #[inline(never)]
+    fn advance_scoreboard(&mut self, header: &Header) {
+        self.sender.scoreboard.advance(self.sender.una);
+        self.note_sack(header);
+    }
+
+    /// A new ACK in the midst of a recovery.
+    #[cold]
+    fn go_on_recovering(&mut self, acked: u32, sink: &mut impl Sink, now: Instant) {
         let partial = self.sender.una.before(self.sender.recover);
         match &mut self.sender.recovery {
-            Recovery::None => self.controller.on_new_ack(acked),
+            Recovery::None => {}
             Recovery::Fast if partial && self.controller.repair() == Repair::PartialAcks => {
                 self.controller.on_partial_ack(acked);
                 self.resend_first(sink, now);

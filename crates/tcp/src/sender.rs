@@ -240,17 +240,19 @@ impl Endpoint {
         sink: &mut impl Sink,
         now: Instant,
     ) {
-        let sample = match self.sender.timed {
-            Some((end, sent_at)) if header.ack.at_or_after(end) => {
-                self.sender.timed = None;
-                self.rtt.measure(sent_at, now)
-            }
-            None if self.rtt.is_backed_off() => match self.echoed_round_trip(header, now) {
-                Some(sample) => sample,
-                None => return,
-            },
-            _ => return,
+        let is_measured = match self.sender.timed {
+            Some((end, _)) => header.ack.at_or_after(end),
+            None => self.rtt.is_backed_off(),
         };
+        if is_measured {
+            self.take_measurement(header, sink, now);
+        }
+    }
+
+    #[inline(never)]
+    fn take_measurement(&mut self, header: &Header, sink: &mut impl Sink, now: Instant) {
+        let measured = self.sender.timed.take().map(|(_, sent_at)| self.rtt.measure(sent_at, now));
+        let Some(sample) = measured.or_else(|| self.echoed_round_trip(header, now)) else { return };
         self.take_sample(sample, sink);
     }
 

@@ -36,15 +36,24 @@ impl<T> Notes<T> {
         if self.first.is_none() {
             self.first = Some((at, note, item));
         } else {
-            self.rest.push_back((at, note, item));
+            self.push_behind(at, note, item);
         }
+    }
+
+    #[cold]
+    fn push_behind(&mut self, at: Instant, note: Note, item: T) {
+        self.rest.push_back((at, note, item));
     }
 
     /// Takes the next note.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(Instant, Note, T)> {
-        let next = if self.rest.is_empty() { None } else { self.rest.pop_front() };
-        core::mem::replace(&mut self.first, next)
+        if self.rest.is_empty() { self.first.take() } else { self.pop_one_of_many() }
+    }
+
+    #[cold]
+    fn pop_one_of_many(&mut self) -> Option<(Instant, Note, T)> {
+        core::mem::replace(&mut self.first, self.rest.pop_front())
     }
 
     /// When the next verdict is known.

@@ -183,7 +183,7 @@ pub(super) fn snoop_ack(
 }
 
 /// An ACK that is not above the last one: a sign of a loss, perhaps. Returns its case.
-#[inline(never)]
+#[cold]
 fn on_old_ack(
     flow: &mut Flow,
     header: &Header,
@@ -217,7 +217,7 @@ enum Verdict {
 }
 
 /// Acts on a case and says what happens to the ACK.
-#[inline(never)]
+#[cold]
 fn verdict(
     flow: &mut Flow,
     case: Case,
@@ -286,20 +286,18 @@ fn on_new_ack(
     if let Timed::Running(end, departed_at) = flow.timed
         && end.at_or_before(ack)
     {
-        flow.timed = Timed::Nothing;
-        if context.config.repair == Repair::Counted {
-            flow.round_trip.sample(now.since(departed_at), now);
-        }
+        on_timed(flow, departed_at, context.config, now);
     }
     let evidence = context.config.repair == Repair::Evidence;
-    let (mut newest, mut repaired) = (None, false);
-    let (mut count, mut repeated_at) = (0, None);
+    let before = flow.cache.len();
+    let (mut newest, mut repaired, mut repeated_at) = (None, false, None);
     while let Some(packet) = flow.cache.pop_acknowledged(ack, |entry| {
         if evidence {
-            repaired |= entry.retransmissions > 0 || entry.sender_retransmitted;
-            count += 1;
-            if entry.sender_retransmitted && entry.retransmissions == 0 {
-                repeated_at = repeated_at.max(Some(entry.departed_at));
+            if entry.was_repeated() {
+                repaired = true;
+                if entry.retransmissions == 0 {
+                    repeated_at = repeated_at.max(Some(entry.departed_at));
+                }
             }
             let state = (&mut flow.evidence, &flow.round_trip);
             newest = sack::on_delivered(state, entry, context, now).or(newest);
@@ -308,20 +306,17 @@ fn on_new_ack(
         context.sink.release(packet);
     }
     if evidence {
-        let lowest = flow.cache.front().map(|entry| entry.start);
-        flow.evidence.on_new_ack(ack, lowest.filter(|start| start.before(ack)));
-        flow.evidence.on_acknowledged(count, flow.cache.len());
+        flow.evidence.on_new_ack(ack, &flow.cache);
+        let left = flow.cache.len();
+        flow.evidence.on_acknowledged(before - left, left);
     }
     // Behind a repaired segment others have waited: their time is no round trip.
     if let Some(departed_at) = newest.filter(|_| !repaired) {
         restart::sample(flow, departed_at, context.config, now);
     }
     flow.acked_at = now;
-    if repaired && !flow.evidence.has_seen_sack() {
-        // A copy that was needed is answered by this, not by a duplicate.
-        flow.evidence.on_own_duplicate();
-        // It may stop at the next hole, whoever repaired this one.
-        flow.episode_end.get_or_insert(flow.last_seen);
+    if repaired {
+        on_repaired(flow);
     }
     flow.last_ack = Some(ack);
     flow.expected_dupacks = 0;
@@ -330,14 +325,41 @@ fn on_new_ack(
     let flight = flow.cache.len();
     flow.disclosure.on_new_ack(ack, flight, now);
     if let Some(end) = flow.episode_end {
-        if ack.at_or_after(end) || flow.cache.is_empty() {
-            flow.episode_end = None;
-            flow.timers.stop(Timer::RoundTrip);
-        } else {
-            arm_round_trip(flow, context.config, now);
-        }
+        on_progress(flow, (ack, end), context.config, now);
     }
     repeated_at
+}
+
+/// The segment being timed is acknowledged.
+#[inline(never)]
+fn on_timed(flow: &mut Flow, departed_at: Instant, config: &Config, now: Instant) {
+    flow.timed = Timed::Nothing;
+    if config.repair == Repair::Counted {
+        flow.round_trip.sample(now.since(departed_at), now);
+    }
+}
+
+/// What is acknowledged had been sent more than once.
+#[cold]
+fn on_repaired(flow: &mut Flow) {
+    if flow.evidence.has_seen_sack() {
+        return;
+    }
+    // A copy that was needed is answered by this, not by a duplicate.
+    flow.evidence.on_own_duplicate();
+    // It may stop at the next hole, whoever repaired this one.
+    flow.episode_end.get_or_insert(flow.last_seen);
+}
+
+/// A new ACK in an episode of recovery that ends at `end`.
+#[cold]
+fn on_progress(flow: &mut Flow, (ack, end): (Seq, Seq), config: &Config, now: Instant) {
+    if ack.at_or_after(end) || flow.cache.is_empty() {
+        flow.episode_end = None;
+        flow.timers.stop(Timer::RoundTrip);
+    } else {
+        arm_round_trip(flow, config, now);
+    }
 }
 
 /// SNOOP-ACK-7 and SNOOP-ACK-8: re-sends the segment and estimates how many duplicates may follow.

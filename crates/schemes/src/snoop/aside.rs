@@ -75,6 +75,12 @@ pub(super) fn leaves_alone(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> bool {
+    let many_unanswered = flow.segments_unanswered >= SEGMENTS_UNANSWERED;
+    (many_unanswered || flow.aside.is_some()) && is_left_alone(flow, context, now)
+}
+
+#[cold]
+fn is_left_alone(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) -> bool {
     if flow.aside == Some(Reason::RepairsUnneeded) && flow.rest.is_over(now) {
         flow.aside = None;
         super::rule(context.sink, flow.key, None, ("MOD-14", "rested; repairs again", 0));
@@ -94,6 +100,13 @@ pub(super) fn leaves_alone(
 /// A packet of the mobile host passed: its ACKs do come this way.
 #[inline]
 pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
+    if flow.aside.is_some() {
+        on_mobile_heard_again(flow, context);
+    }
+}
+
+#[cold]
+fn on_mobile_heard_again(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
     if flow.aside == Some(Reason::AcksElsewhere) {
         flow.aside = None;
         super::rule(context.sink, flow.key, None, ("MOD-23", "ACKs pass here again", 0));

@@ -33,6 +33,7 @@ use wire::tcp::Seq;
 const TOO_LATE: Duration = Duration::from_secs(1);
 
 /// A new ACK covers what the sender had sent again, last at `repeated_at`, and stops short.
+#[cold]
 pub(super) fn on_partial_ack(
     flow: &mut Flow,
     repeated_at: Instant,

@@ -59,6 +59,12 @@ impl Entry {
         self.end.since(self.start)
     }
 
+    /// True if more than one copy of it was ever sent.
+    #[inline]
+    pub(super) fn was_repeated(&self) -> bool {
+        self.retransmissions > 0 || self.sender_retransmitted
+    }
+
     /// Takes the sender's own repeat as what is sent again, if that holds all of it and little
     /// else: an echo of the older TSval would tell the sender that its repeat was a mistake, and it
     /// would take back what it did about the loss (Eifel; RFC 3522).
@@ -147,9 +153,16 @@ impl Cache {
         self.entries.get(index).filter(|entry| entry.start.at_or_before(seq)).map(|_| index)
     }
 
+    /// The entry of `sent_order`, in a cache that was filled in order; otherwise any or none.
+    #[inline]
+    pub(super) fn sent_as(&mut self, sent_order: u32) -> Option<&mut Entry> {
+        let front = self.entries.front()?;
+        let index = sent_order.wrapping_sub(front.sent_order) as usize;
+        self.entries.get_mut(index)
+    }
+
     /// Index of the entry that starts at `start`, if it is the one of `sent_order` in a cache that
     /// was filled in order; otherwise as [`Cache::first_ending_after`].
-    #[inline]
     pub(super) fn first_departing(&self, start: Seq, sent_order: u32) -> usize {
         let Some(front) = self.entries.front() else { return 0 };
         let guess = sent_order.wrapping_sub(front.sent_order) as usize;
@@ -160,7 +173,7 @@ impl Cache {
     }
 
     /// True if every byte from `start` up to `end` is cached.
-    #[inline(never)]
+    #[cold]
     pub(super) fn covers(&self, start: Seq, end: Seq) -> bool {
         let mut at = start;
         for entry in self.entries.range(self.first_ending_after(start)..) {

@@ -16,6 +16,7 @@ use super::flow::{Flow, Timed};
 use super::timers::Timer;
 use super::{Context, aside, assist, restart, rule};
 use sansio::{Cause, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
+use std::num::NonZeroU16;
 use wire::ip;
 use wire::tcp::{self, Flags, Header, Options, Seq, TcpOption, Timestamps};
 
@@ -79,13 +80,30 @@ pub(super) fn snoop_data(
     if tcp.flags.contains(Flags::FIN) {
         flow.fin = Some(range.1);
     }
-    let timestamps = tcp.options.timestamps();
-    flow.sender_timestamp = timestamps.map(|timestamps| timestamps.value);
-    flow.wired.on_data(timestamps.map(|timestamps| timestamps.echo), now);
+    match tcp.options.timestamps() {
+        Some(timestamps) => note_timestamps(flow, timestamps, now),
+        None => flow.sender_timestamp = None,
+    }
     let case = classify(flow, range);
     restart::on_sender(flow, (case, range.0), context, now);
+    if case != Case::New {
+        return on_old(flow, (case, packet), range, context, now);
+    }
+    on_new(flow, packet, range, context, now);
+    Verdict::Forward
+}
+
+/// A segment that was seen before, in part at least.
+#[cold]
+fn on_old(
+    flow: &mut Flow,
+    (case, packet): (Case, &PacketRef),
+    range: (Seq, Seq),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Verdict {
     match case {
-        Case::New => on_new(flow, packet, range, context, now),
+        Case::New => {}
         Case::Cached => on_cached(flow, packet, range, context, now),
         Case::Uncached => on_uncached(flow, packet, range, context, now),
         Case::KeepAlive => {}
@@ -97,6 +115,12 @@ pub(super) fn snoop_data(
         }
     }
     Verdict::Forward
+}
+
+#[inline(never)]
+fn note_timestamps(flow: &mut Flow, timestamps: Timestamps, now: Instant) {
+    flow.sender_timestamp = Some(timestamps.value);
+    flow.wired.on_data(timestamps.echo, now);
 }
 
 #[inline]
@@ -257,45 +281,69 @@ fn keep(
     (context, now): (&mut Context<'_, impl Sink>, Instant),
     put: impl Fn(&mut Flow, Entry),
 ) {
-    let (mut start, end) = range;
-    let step = packet.segment_bytes.map_or(u32::MAX, |bytes| u32::from(bytes.get()));
     let assumed = context.config.departures == Departures::AssumedWhenSent;
-    let mut segments = packet.segments();
-    context.shared.statistics.cached += u64::from(segments);
-    while segments > 0 {
-        segments -= 1;
-        let segment_end = if segments == 0 { end } else { start + step };
-        let mut entry = Entry {
-            packet: packet.clone(),
-            departed_at: now,
-            start,
-            end: segment_end,
-            sent_order: flow.sent,
-            departed_order: flow.departures,
-            copy: Copy::Queued,
-            retransmissions: 0,
-            sender_retransmitted: false,
-            sacked: false,
-        };
-        flow.sent = flow.sent.wrapping_add(1);
-        if assumed {
-            flow.departures = flow.departures.wrapping_add(1);
-            entry.departed_order = flow.departures;
-            entry.copy = Copy::Departed;
-        }
-        put(flow, entry);
-        start = segment_end;
-    }
+    context.shared.statistics.cached += u64::from(packet.segments());
+    let last = match packet.segment_bytes {
+        None => range,
+        Some(size) => keep_all_but_last(flow, (packet, size), range, (assumed, now), &put),
+    };
+    keep_segment(flow, packet, last, (assumed, now), &put);
     let waiting = flow.sent.wrapping_sub(flow.next_departure);
-    flow.disclosure.on_new_data(end, waiting, flow.last_ack);
+    flow.disclosure.on_new_data(range.1, waiting, flow.last_ack);
     if assumed {
         flow.unanswered_since.get_or_insert(now);
-        flow.disclosure.on_departure(end);
+        flow.disclosure.on_departure(range.1);
     }
     if !flow.timers.is_armed(Timer::Persist) {
         // It waits for longer if it has to, by then.
         flow.timers.set(Timer::Persist, now + context.config.persist);
     }
+}
+
+/// A super-packet is several segments, of `size` bytes but for the last, which is returned.
+#[cold]
+fn keep_all_but_last(
+    flow: &mut Flow,
+    (packet, size): (&PacketRef, NonZeroU16),
+    (mut start, end): (Seq, Seq),
+    (assumed, now): (bool, Instant),
+    put: &impl Fn(&mut Flow, Entry),
+) -> (Seq, Seq) {
+    for _ in 1..packet.segments() {
+        let segment_end = start + u32::from(size.get());
+        keep_segment(flow, packet, (start, segment_end), (assumed, now), put);
+        start = segment_end;
+    }
+    (start, end)
+}
+
+/// Puts one segment of a packet into the cache. `assumed`: it counts as departed.
+#[inline]
+fn keep_segment(
+    flow: &mut Flow,
+    packet: &PacketRef,
+    (start, end): (Seq, Seq),
+    (assumed, now): (bool, Instant),
+    put: &impl Fn(&mut Flow, Entry),
+) {
+    let sent_order = flow.sent;
+    flow.sent = flow.sent.wrapping_add(1);
+    if assumed {
+        flow.departures = flow.departures.wrapping_add(1);
+    }
+    let entry = Entry {
+        packet: packet.clone(),
+        departed_at: now,
+        start,
+        end,
+        sent_order,
+        departed_order: flow.departures,
+        copy: if assumed { Copy::Departed } else { Copy::Queued },
+        retransmissions: 0,
+        sender_retransmitted: false,
+        sacked: false,
+    };
+    put(flow, entry);
 }
 
 /// SNOOP-DATA-4: the mobile host's last ACK once more, to the fixed host, which seems not to know

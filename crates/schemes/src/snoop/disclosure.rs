@@ -102,14 +102,20 @@ impl Disclosure {
         self.is_open &= self.open_until.after(ack);
         self.trial.on_new_ack((ack, self.departed_end), self.is_open, flight, now);
         if self.is_hiding() && ack.at_or_after(self.hidden_until) {
-            self.trial.on_window(self.repaired, flight);
-            if self.repaired <= FEW {
-                self.told = 0;
-            } else if flight < usize::from(self.overrun_at) * 3 / 4 {
-                self.overrun_at = u16::MAX;
-            }
-            (self.hidden_since, self.repaired) = (Instant::ZERO, 0);
+            self.on_window(flight);
         }
+    }
+
+    /// A window with losses that were hidden has arrived.
+    #[cold]
+    fn on_window(&mut self, flight: usize) {
+        self.trial.on_window(self.repaired, flight);
+        if self.repaired <= FEW {
+            self.told = 0;
+        } else if flight < usize::from(self.overrun_at) * 3 / 4 {
+            self.overrun_at = u16::MAX;
+        }
+        (self.hidden_since, self.repaired) = (Instant::ZERO, 0);
     }
 
     /// Something new came from the sender, up to `end`, and so many segments wait for the air.
@@ -156,12 +162,16 @@ impl Disclosure {
     /// A segment took so long from its departure to its ACK.
     #[inline]
     fn on_sample(&mut self, sample: Duration, empty_path: Duration, now: Instant) {
-        let sample_us = u32::try_from(sample.as_nanos() / 1_000).unwrap_or(u32::MAX);
         let [current, previous] = self.shortest_us;
-        if now.since(self.began_at) > empty_path {
+        let is_over = now.since(self.began_at) > empty_path;
+        if !is_over && sample.as_nanos() >= u64::from(current) * 1_000 {
+            return;
+        }
+        let sample_us = u32::try_from(sample.as_nanos() / 1_000).unwrap_or(u32::MAX);
+        if is_over {
             (self.shortest_us, self.began_at) = ([sample_us, current], now);
         } else {
-            self.shortest_us = [current.min(sample_us), previous];
+            self.shortest_us = [sample_us, previous];
         }
     }
 
@@ -187,6 +197,7 @@ pub(super) fn on_sample(flow: &mut Flow, sample: Duration, config: &Config, now:
 }
 
 /// A sign of a loss came: decides if the sender shall learn of it.
+#[cold]
 pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let has_sack = flow.evidence.has_seen_sack();
     // Without SACK the sender is told of one hole at a time. A local copy of it that is under way

@@ -195,7 +195,8 @@ impl Flow {
     /// True if no window holds `seq` and what was seen before: it belongs to another connection.
     #[inline]
     pub(super) fn is_far(&self, seq: Seq) -> bool {
-        let is_far = |from: Seq| (seq.0.wrapping_sub(from.0) as i32).unsigned_abs() > WINDOW_MAX;
+        // Farther than a window on either side.
+        let is_far = |from| seq.since(from).wrapping_add(WINDOW_MAX) > 2 * WINDOW_MAX;
         is_far(self.last_seen) || self.lowest_missing().is_some_and(is_far)
     }
 
@@ -275,9 +276,8 @@ impl WiredRoundTrip {
     }
 
     /// Data came from the fixed host with this TSecr.
-    #[inline]
-    pub(super) fn on_data(&mut self, echo: Option<u32>, now: Instant) {
-        let (Some(value), Some(echo)) = (self.awaited, echo) else { return };
+    pub(super) fn on_data(&mut self, echo: u32, now: Instant) {
+        let Some(value) = self.awaited else { return };
         if (echo.wrapping_sub(value) as i32) < 0 {
             return;
         }
@@ -338,9 +338,9 @@ mod tests {
         let mut now = Instant::ZERO;
         let mut sample = |millis: u64| {
             wired.on_ack_passed(Some(7), now);
-            wired.on_data(Some(6), now);
+            wired.on_data(6, now);
             now += Duration::from_millis(millis);
-            wired.on_data(Some(7), now);
+            wired.on_data(7, now);
             wired.shortest().map(|shortest| shortest.as_millis())
         };
         assert_eq!([sample(640), sample(9_000), sample(50)], [Some(640), Some(650), Some(50)]);

@@ -191,8 +191,10 @@ impl Agent {
         if range.0 == range.1 {
             return sink.send(Side::RADIO, Priority::Normal, packet);
         }
-        let slot = self.slot_of(&packet, Origin::Fixed);
-        let slot = slot.or_else(|| self.begin(&packet, range.0, sink, now));
+        let slot = match self.is_recent(&packet, Origin::Fixed) {
+            true => Some(self.recent),
+            false => self.find_or_begin(&packet, range.0, sink, now),
+        };
         let mut verdict = data::Verdict::Forward;
         if let Some(slot) = slot {
             self.with_flow(slot, sink, |flow, context| {
@@ -262,6 +264,21 @@ impl Agent {
         if range.0 == range.1 {
             return;
         }
+        let recent = self.flows.get_mut(self.recent as usize).and_then(Option::as_mut);
+        if recent.is_none_or(|flow| !resend::on_next_departure(flow, packet, range, now)) {
+            self.on_other_departure(packet, range, sink, now);
+        }
+    }
+
+    /// The same of a packet that is not the next in line of the flow at hand.
+    #[cold]
+    fn on_other_departure(
+        &mut self,
+        packet: &Packet,
+        range: (Seq, Seq),
+        sink: &mut impl Sink,
+        now: Instant,
+    ) {
         let Some(slot) = self.slot_of(packet, Origin::Fixed) else { return };
         self.with_flow(slot, sink, |flow, context| {
             resend::on_departure(flow, packet, range, context, now);
@@ -319,28 +336,6 @@ impl Agent {
         self.forget(&key);
         self.uplinks.forget(&key.reversed());
         self.handshakes.note(key, origin, tcp);
-    }
-
-    /// The slot of the flow of a packet that `origin` sent.
-    #[inline]
-    fn slot_of(&mut self, packet: &Packet, origin: Origin) -> Option<u32> {
-        if let Some(Some(flow)) = self.flows.get(self.recent as usize) {
-            let is_it = match origin {
-                Origin::Fixed => flow.key.is_of(packet),
-                Origin::Mobile => flow.key.is_reverse_of(packet),
-            };
-            if is_it {
-                return Some(self.recent);
-            }
-        }
-        self.look_up(packet, origin)
-    }
-
-    #[cold]
-    fn look_up(&mut self, packet: &Packet, origin: Origin) -> Option<u32> {
-        let slot = self.index.get(&origin.flow_of(packet)?)?;
-        self.recent = slot;
-        Some(slot)
     }
 
     /// Lets `act` have a flow, then brings the total of cached bytes and its place in the timer

@@ -174,7 +174,9 @@ impl Uplinks {
         flow.active_at = now;
         let timestamps = tcp.options.timestamps();
         flow.air.on_ack_passed(timestamps.map(|timestamps| timestamps.value), now);
-        flow.wired.on_data(timestamps.map(|timestamps| timestamps.echo), now);
+        if let Some(timestamps) = timestamps {
+            flow.wired.on_data(timestamps.echo, now);
+        }
         let is_lost_beyond = flow.on_ack(packet, now);
         let is_modern = config.stand_aside == StandAside::IfUseless;
         if is_lost_beyond && flow.aside.is_none() && is_modern {
@@ -235,7 +237,9 @@ fn note_data(
     }
     let timestamps = tcp.options.timestamps();
     flow.wired.on_ack_passed(timestamps.map(|timestamps| timestamps.value), now);
-    flow.air.on_data(timestamps.map(|timestamps| timestamps.echo), now);
+    if let Some(timestamps) = timestamps {
+        flow.air.on_data(timestamps.echo, now);
+    }
     if flow.on_data(range, packet.segments(), now) == Arrival::Again {
         let unneeded = flow.unneeded;
         flow.on_again(range);

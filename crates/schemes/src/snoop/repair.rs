@@ -56,7 +56,7 @@ pub(super) fn repair(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now:
     }
 }
 
-#[inline(never)]
+#[cold]
 fn repair_lost(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     if flow.evidence.shows_a_hole() {
         repair_holes(flow, Look::Arrival, context, now);

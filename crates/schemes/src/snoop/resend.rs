@@ -144,8 +144,44 @@ impl Entry {
     }
 }
 
-/// Takes note of a segment that went onto the air. `range` is its sequence range.
+/// Takes note of a segment that went onto the air, if it is the next of those that the flow has in
+/// the normal queue, as most are; false if not, and nothing is done. `range` is its sequence range.
+/// That it is the very packet in the cache tells its flow.
 #[inline]
+pub(super) fn on_next_departure(
+    flow: &mut Flow,
+    packet: &Packet,
+    range: (Seq, Seq),
+    now: Instant,
+) -> bool {
+    let Some(entry) = flow.cache.sent_as(flow.next_departure) else { return false };
+    let is_next = core::ptr::eq(packet, &*entry.packet)
+        && (entry.start, entry.end) == range
+        && entry.sent_order == flow.next_departure
+        && entry.copy == Copy::Queued;
+    if !is_next || packet.cause == Cause::LocalRetransmission || flow.expected_dupacks > 0 {
+        return false;
+    }
+    flow.departures = flow.departures.wrapping_add(1);
+    entry.depart(flow.departures, now);
+    flow.next_departure = flow.next_departure.wrapping_add(1);
+    note_departure(flow, range.1, now);
+    true
+}
+
+/// What a flow remembers of everything that departs.
+#[inline]
+fn note_departure(flow: &mut Flow, end: Seq, now: Instant) {
+    flow.unanswered_since.get_or_insert(now);
+    flow.disclosure.on_departure(end);
+    if let Timed::Chosen(chosen) = flow.timed
+        && chosen.at_or_before(end)
+    {
+        flow.timed = Timed::Running(chosen, now);
+    }
+}
+
+/// Takes note of any segment that went onto the air. `range` is its sequence range.
 pub(super) fn on_departure(
     flow: &mut Flow,
     packet: &Packet,
@@ -157,13 +193,7 @@ pub(super) fn on_departure(
         return restart::on_probe_departure(flow);
     }
     let (start, end) = range;
-    flow.unanswered_since.get_or_insert(now);
-    flow.disclosure.on_departure(end);
-    if let Timed::Chosen(chosen) = flow.timed
-        && chosen.at_or_before(end)
-    {
-        flow.timed = Timed::Running(chosen, now);
-    }
+    note_departure(flow, end, now);
     let before = flow.departures;
     let segments = packet.segments();
     flow.departures = before.wrapping_add(segments);

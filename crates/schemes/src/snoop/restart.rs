@@ -195,7 +195,7 @@ pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Si
 }
 
 /// The same, after silence of the mobile host.
-#[inline(never)]
+#[cold]
 fn on_mobile_back(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     match flow.phase {
         Phase::Steady | Phase::Waiting { .. } => {}
@@ -276,7 +276,7 @@ pub(super) fn on_sender(
     }
 }
 
-#[inline(never)]
+#[cold]
 fn on_move(
     flow: &mut Flow,
     (case, start): (Case, Seq),

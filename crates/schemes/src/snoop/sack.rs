@@ -6,7 +6,7 @@
 //! and in an ACK that must pass the blocks become padding. Nothing is ever added to an ACK.
 
 use super::ack::out_of_patience;
-use super::cache::{Copy, Entry};
+use super::cache::{Cache, Copy, Entry};
 use super::config::{Config, Repair, SackTowardSender};
 use super::flow::Flow;
 use super::rtt::RoundTrip;
@@ -61,7 +61,7 @@ pub(super) struct Arrived {
 
 impl Arrived {
     fn new(order: u32, round_trip: Duration) -> Self {
-        let micros = round_trip.as_nanos().div_ceil(1_000);
+        let micros = round_trip.as_nanos().saturating_add(999) / 1_000;
         Arrived { order, round_trip_us: u32::try_from(micros).unwrap_or(u32::MAX) }
     }
 
@@ -113,10 +113,29 @@ impl Evidence {
         is_own
     }
 
+    /// A cached segment arrived, so long after the departure of its newest copy.
+    #[inline]
+    fn on_arrival(&mut self, entry: &Entry, since_departure: Duration) {
+        let arrived = Arrived::new(entry.departed_order, since_departure);
+        arrived.replace_older(&mut self.latest);
+        if entry.retransmissions == 0 {
+            arrived.replace_older(&mut self.latest_in_line);
+        }
+        self.news = true;
+    }
+
     /// `count` cached segments were acknowledged at once: all but the lowest had arrived before. So
     /// many are left; duplicates for what is not cached may have been counted, too.
-    pub(super) fn on_acknowledged(&mut self, count: u32, left: usize) {
-        let (count, left) = (clamped(count), clamped(left as u32));
+    #[inline]
+    pub(super) fn on_acknowledged(&mut self, count: usize, left: usize) {
+        if self.arrived_at_most() > 0 {
+            self.forget_arrived(count, left);
+        }
+    }
+
+    #[cold]
+    fn forget_arrived(&mut self, count: usize, left: usize) {
+        let (count, left) = (clamped(count as u32), clamped(left as u32));
         self.arrived = self.arrived.saturating_sub(count.saturating_sub(1)).min(left);
         self.arrived_or_own = self.arrived_or_own.min(left);
     }
@@ -178,17 +197,18 @@ impl Evidence {
         }
     }
 
-    /// Everything below `ack` has arrived; `partial` is the first byte of a segment that the ACK
-    /// cuts.
+    /// Everything below `ack` has arrived, and left the cache.
     #[inline]
-    pub(super) fn on_new_ack(&mut self, ack: Seq, partial: Option<Seq>) {
+    pub(super) fn on_new_ack(&mut self, ack: Seq, cache: &Cache) {
         if self.highest.is_some() {
-            self.forget_below(ack, partial);
+            self.forget_below(ack, cache);
         }
     }
 
-    #[inline(never)]
-    fn forget_below(&mut self, ack: Seq, partial: Option<Seq>) {
+    #[cold]
+    fn forget_below(&mut self, ack: Seq, cache: &Cache) {
+        // The first byte of a segment that the ACK cuts.
+        let partial = cache.front().map(|entry| entry.start).filter(|start| start.before(ack));
         if self.highest.is_some_and(|highest| highest.at_or_before(ack)) {
             self.highest = None;
             self.holes.clear();
@@ -224,10 +244,25 @@ pub(super) fn on_delivered(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Option<Instant> {
+    if entry.copy != Copy::Departed || entry.sacked || entry.was_repeated() {
+        return on_other_delivered((evidence, round_trip), entry, context, now);
+    }
+    evidence.on_arrival(entry, now.since(entry.departed_at));
+    Some(entry.departed_at)
+}
+
+/// The same of one that was sent more than once, or that is not news.
+#[cold]
+fn on_other_delivered(
+    (evidence, round_trip): (&mut Evidence, &RoundTrip),
+    entry: &Entry,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Option<Instant> {
     if entry.sacked {
         return None;
     }
-    if entry.retransmissions > 0 || entry.sender_retransmitted {
+    if entry.was_repeated() {
         evidence.delivered = evidence.delivered.wrapping_add(1);
     }
     if entry.copy == Copy::Queued {
@@ -245,13 +280,8 @@ pub(super) fn on_delivered(
         }
         evidence.allowance = evidence.allowance - evidence.allowance / 16;
     }
-    let arrived = Arrived::new(entry.departed_order, since_departure);
-    arrived.replace_older(&mut evidence.latest);
-    if entry.retransmissions == 0 {
-        arrived.replace_older(&mut evidence.latest_in_line);
-    }
-    evidence.news = true;
-    (entry.retransmissions == 0 && !entry.sender_retransmitted).then_some(entry.departed_at)
+    evidence.on_arrival(entry, since_departure);
+    (!entry.was_repeated()).then_some(entry.departed_at)
 }
 
 /// How long an answer to an own duplicate may take at least.
@@ -271,7 +301,7 @@ pub(super) fn learn(
     }
 }
 
-#[inline(never)]
+#[cold]
 fn learn_blocks(
     flow: &mut Flow,
     header: &tcp::Header,
@@ -382,7 +412,7 @@ pub(super) fn hide(
     if shows { hide_blocks(flow, packet, context, now) } else { packet }
 }
 
-#[inline(never)]
+#[cold]
 fn hide_blocks(
     flow: &mut Flow,
     packet: PacketRef,

@@ -81,6 +81,13 @@ impl Trial {
         flight: usize,
         now: Instant,
     ) {
+        if !matches!(self.stage, Stage::Idle) {
+            self.go_on((ack, departed), is_open, flight, now);
+        }
+    }
+
+    #[cold]
+    fn go_on(&mut self, (ack, departed): (Seq, Seq), is_open: bool, flight: usize, now: Instant) {
         match self.stage {
             Stage::Told(lost_before) if !is_open => {
                 self.stage = Stage::Watched { lost_before, until: departed, lost: 0 };

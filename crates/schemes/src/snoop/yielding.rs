@@ -1,6 +1,8 @@
-//! Flows come and go: their number is bounded, and an idle one yields to a new one (MOD-14).
+//! Flows are found, come and go: their number is bounded, and an idle one yields to a new one
+//! (MOD-14).
 
 use super::flow::Flow;
+use super::handshake::Origin;
 use super::timers::Timer;
 use super::{Agent, limit};
 use sansio::{FlowKey, Instant, Packet, Sink, TimerQueue};
@@ -10,9 +12,47 @@ use wire::tcp::Seq;
 const FLOWS_LOOKED_AT: usize = 8;
 
 impl Agent {
+    /// The slot of the flow of a packet that `origin` sent.
+    #[inline]
+    pub(super) fn slot_of(&mut self, packet: &Packet, origin: Origin) -> Option<u32> {
+        match self.is_recent(packet, origin) {
+            true => Some(self.recent),
+            false => self.look_up(packet, origin),
+        }
+    }
+
+    /// True if a packet that `origin` sent is of the same flow as the last one.
+    #[inline]
+    pub(super) fn is_recent(&self, packet: &Packet, origin: Origin) -> bool {
+        let Some(Some(flow)) = self.flows.get(self.recent as usize) else { return false };
+        match origin {
+            Origin::Fixed => flow.key.is_of(packet),
+            Origin::Mobile => flow.key.is_reverse_of(packet),
+        }
+    }
+
+    /// The slot of the flow of a packet that the fixed host sent; a new one if there is none.
+    #[cold]
+    pub(super) fn find_or_begin(
+        &mut self,
+        packet: &Packet,
+        start: Seq,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) -> Option<u32> {
+        self.look_up(packet, Origin::Fixed).or_else(|| self.begin(packet, start, sink, now))
+    }
+
+    #[cold]
+    fn look_up(&mut self, packet: &Packet, origin: Origin) -> Option<u32> {
+        let slot = self.index.get(&origin.flow_of(packet)?)?;
+        self.recent = slot;
+        Some(slot)
+    }
+
     /// The place of a flow first seen with a packet; none without payload.
     #[cold]
-    pub(super) fn begin(
+    fn begin(
         &mut self,
         packet: &Packet,
         start: Seq,

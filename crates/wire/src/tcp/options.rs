@@ -187,9 +187,11 @@ impl Options {
             let (value, echo) = (be32(&self.bytes, 4), be32(&self.bytes, 8));
             return Some(Timestamps { value, echo });
         }
-        if self.length == 0 {
-            return None;
-        }
+        if self.length == 0 { None } else { self.find_timestamps() }
+    }
+
+    #[cold]
+    fn find_timestamps(&self) -> Option<Timestamps> {
         self.iter().find_map(|option| match option {
             TcpOption::Timestamps(timestamps) => Some(timestamps),
             _ => None,
@@ -202,6 +204,11 @@ impl Options {
         if self.length == 0 || self.is_only_aligned_timestamps() {
             return SackBlocks(&[]);
         }
+        self.find_sack_blocks()
+    }
+
+    #[inline(never)]
+    fn find_sack_blocks(&self) -> SackBlocks<'_> {
         let found = self.iter().find_map(|option| match option {
             TcpOption::Sack(blocks) => Some(blocks),
             _ => None,
