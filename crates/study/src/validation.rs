@@ -234,8 +234,8 @@ mod tests {
         };
         assert_eq!(unknown.to_string(), "reno, SACK off, up: not validated.");
         let otherwise = Validation { held_otherwise: true, ..unknown };
-        let words = "reno, SACK off, up: not validated for this: only bulk data down, between modern \
-                     hosts, was.";
+        let words = "reno, SACK off, up: not validated for this: only bulk data down, between \
+                     modern hosts, was.";
         assert_eq!(otherwise.to_string(), words);
     }
 

@@ -188,8 +188,8 @@ impl Channels {
     }
 }
 
-/// Each channel with the name of its random streams. A second one of a kind has a stream of its own;
-/// adding it moves no other's.
+/// Each channel with the name of its random streams. A second one of a kind has a stream of its
+/// own; adding it moves no other's.
 fn named<'a>(configs: &'a [Config], name: &'a str) -> impl Iterator<Item = (&'a Config, String)> {
     configs.iter().enumerate().map(move |(index, config)| {
         let kind = core::mem::discriminant(config);
@@ -203,8 +203,8 @@ fn named<'a>(configs: &'a [Config], name: &'a str) -> impl Iterator<Item = (&'a 
     })
 }
 
-/// When the air of hop `name` is bad, of the channels of which that can be said: stretches that begin
-/// before `end`, sorted by their beginning.
+/// When the air of hop `name` is bad, of the channels of which that can be said: stretches that
+/// begin before `end`, sorted by their beginning.
 pub fn fades(configs: &[Config], (seed, name): (u64, &str), end: Instant) -> Vec<Interval> {
     let mut found: Vec<Interval> = named(configs, name)
         .flat_map(|(config, name)| match config {
