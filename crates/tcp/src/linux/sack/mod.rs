@@ -280,7 +280,7 @@ impl LinuxSack {
         let mut wait = Duration::ZERO;
         let rack = &self.rack;
         let (lost, lost_again) =
-            self.queue.mark_lost(|segment| rack.judge(segment, window, &mut wait, now));
+            self.queue.mark_overtaken(|segment| rack.judge(segment, window, &mut wait, now));
         self.count_lost(lost);
         Found { lost, lost_again, wait: (!wait.is_zero()).then_some(wait) }
     }

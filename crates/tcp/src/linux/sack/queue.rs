@@ -35,6 +35,9 @@ pub(super) struct Segment {
     is_resent: bool,
     /// It was sent more than once, whatever has become of that.
     pub(super) was_resent: bool,
+    /// RACK watches it (`tsorted_sent_queue`): not from when RACK took it for lost until it is sent
+    /// again. So a mistake that is taken back in between leaves it to the timeout.
+    pub(super) is_watched: bool,
 }
 
 /// A segment that arrived, as an ACK tells.
@@ -90,6 +93,7 @@ impl Queue {
             is_lost: false,
             is_resent: false,
             was_resent: false,
+            is_watched: true,
         });
     }
 
@@ -166,13 +170,27 @@ impl Queue {
 
     /// Takes segments for lost, in order, for which `is_lost` says so, until it says to stop;
     /// returns how many, and whether one of them was under way again.
-    pub(super) fn mark_lost(
+    pub(super) fn mark_lost(&mut self, is_lost: impl FnMut(&Segment) -> Verdict) -> (u32, bool) {
+        self.mark(Marker::Timeout, is_lost)
+    }
+
+    /// The same of those that RACK watches; it then watches them no more.
+    pub(super) fn mark_overtaken(
         &mut self,
+        is_lost: impl FnMut(&Segment) -> Verdict,
+    ) -> (u32, bool) {
+        self.mark(Marker::Rack, is_lost)
+    }
+
+    fn mark(
+        &mut self,
+        marker: Marker,
         mut is_lost: impl FnMut(&Segment) -> Verdict,
     ) -> (u32, bool) {
         let (mut count, mut again) = (0, false);
         for segment in &mut self.segments {
-            if segment.is_lost && !segment.is_resent || segment.is_sacked {
+            let is_overlooked = marker == Marker::Rack && !segment.is_watched;
+            if segment.is_lost && !segment.is_resent || segment.is_sacked || is_overlooked {
                 continue;
             }
             match is_lost(segment) {
@@ -188,6 +206,7 @@ impl Queue {
                 segment.is_lost = true;
                 self.lost += 1;
             }
+            segment.is_watched &= marker != Marker::Rack;
             count += 1;
         }
         (count, again)
@@ -233,6 +252,7 @@ impl Queue {
         segment.sent_at = now;
         segment.delivered = self.delivered;
         segment.was_resent = true;
+        segment.is_watched = true;
     }
 
     /// The repetition of what lies in this block arrived as well (`tcp_sacktag_one`); returns the
@@ -292,6 +312,13 @@ impl Queue {
     pub(super) fn in_flight(&self) -> u32 {
         (self.len() + self.resent).saturating_sub(self.sacked + self.lost)
     }
+}
+
+/// Who takes segments for lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Marker {
+    Rack,
+    Timeout,
 }
 
 /// Whether a segment is lost.
