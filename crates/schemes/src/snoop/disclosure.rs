@@ -54,6 +54,8 @@ pub(super) struct Disclosure {
     open_until: Seq,
     /// Byte after the highest one that departed.
     departed_end: Seq,
+    /// What lies before departed before the last outage ended, or has arrived.
+    forgiven_until: Seq,
     /// The most segments that waited for the air in this round trip and in the two before.
     waited: [u16; 3],
     /// This round trip ends when the ACK reaches it.
@@ -77,6 +79,7 @@ impl Disclosure {
             is_open: false,
             open_until: start,
             departed_end: start,
+            forgiven_until: start,
             waited: [0; 3],
             round_ends: start,
             shortest_us: [u32::MAX; 2],
@@ -100,6 +103,7 @@ impl Disclosure {
     #[inline]
     pub(super) fn on_new_ack(&mut self, ack: Seq, flight: usize, now: Instant) {
         self.is_open &= self.open_until.after(ack);
+        self.forgiven_until = self.forgiven_until.max(ack);
         self.trial.on_new_ack((ack, self.departed_end), self.is_open, flight, now);
         if self.is_hiding() && ack.at_or_after(self.hidden_until) {
             self.on_window(flight);
@@ -175,8 +179,16 @@ impl Disclosure {
         }
     }
 
+    /// True if the sender learns of a loss at `seq` and has to see to it. What an outage took it
+    /// has to learn of no more: it may have taken back what it did about that, and then it waits
+    /// for its timeout.
+    pub(super) fn leaves(&self, seq: Seq) -> bool {
+        self.is_open && seq.at_or_after(self.forgiven_until)
+    }
+
     /// An outage was not the sender's fault.
     pub(super) fn forgive(&mut self) {
+        self.forgiven_until = self.departed_end;
         (self.is_open, self.hidden_since, self.repaired) = (false, Instant::ZERO, 0);
         self.trial.forgive();
     }

@@ -242,8 +242,8 @@ pub(super) fn lowest_lacking(flow: &Flow) -> Option<usize> {
     }
 }
 
-/// True in an episode of which the sender learns, but for what was sent again in it: by the sender
-/// itself, or to help it.
+/// True in an episode of which the sender learns, but for what was sent again in it, by the sender
+/// itself or to help it, and for what an outage took.
 pub(super) fn is_left_to_the_sender(flow: &Flow, entry: &Entry) -> bool {
-    flow.disclosure.is_open() && !entry.sender_retransmitted && entry.retransmissions == 0
+    flow.disclosure.leaves(entry.start) && !entry.was_repeated()
 }

@@ -60,3 +60,31 @@ fn congestion_losses_that_do_not_end_are_hidden_only_if_the_air_has_them() {
     let air = run("rate = \"10Mbit/s\"\ndelay = \"5ms\"\nwired-delay = \"40ms\"\nloss = \"17%\"");
     assert!(air.transfers[0].delivered_bytes > 8_000_000, "{}", air.transfers[0].delivered_bytes);
 }
+
+/// After an outage the agent fills the queue with what was lost, and what overflows then the sender
+/// learns of. By then it has taken back what its timeout had made of the outage, so that what is
+/// still missing from that nobody but the agent repairs before the next timeout.
+#[test]
+fn restart_what_an_outage_took_is_repaired_though_the_sender_learns_of_a_full_queue() {
+    for at in ["2s", "2039ms", "2195ms"] {
+        let text = format!(
+            "rate = \"28913kbit/s\"\ndelay = \"4501us\"\nqueue = \"33p\"\n\
+             wired-rate = \"1Gbit/s\"\n\
+             wired-delay = \"4501us\"\ndepartures = \"device\"\nsize = \"18120kB\"\n\
+             outage = \"at={at},length=1536ms\"\ntcp = [\"reno\", \"cubic\"]\nsack = \"on\"\n\
+             schemes = [\"plain\", \"snoop-modern\"]"
+        );
+        let ends: Vec<_> = plans(&text)
+            .into_iter()
+            .map(|(case, plan)| {
+                let outcome = sim::run(&plan, 1, trace::Nothing);
+                assert_eq!(outcome.failures, [], "{case:?}");
+                (case.sender.to_string(), outcome.ended_at)
+            })
+            .collect();
+        for pair in ends.chunks(2) {
+            let [(tcp, plain), (_, modern)] = pair else { panic!("two schemes: {pair:?}") };
+            assert!(modern < plain, "{tcp}, outage at {at}: {modern:?}, {plain:?} without");
+        }
+    }
+}

@@ -420,4 +420,21 @@ mod tests {
         queue.sack(&[block(10, 20)], Seq(21), &mut news);
         assert_eq!(news.sacked, 1);
     }
+
+    /// Linux takes what RACK has marked off its list (`tcp_rack_detect_loss`), and an undo does not
+    /// put it back (`tcp_undo_cwnd_reduction`).
+    #[test]
+    fn rack_finds_again_what_it_took_for_lost_only_once_that_is_sent_again() {
+        let mut timed_out = queue(1);
+        let mut queue = queue(3);
+        assert_eq!(queue.mark_overtaken(|_| Verdict::Lost), (3, false));
+        queue.unmark_lost();
+        assert_eq!(queue.mark_overtaken(|_| Verdict::Lost), (0, false));
+        queue.on_repeated(1, Instant::from_nanos(9));
+        assert_eq!(queue.mark_overtaken(|_| Verdict::Lost), (1, false));
+        assert_eq!(queue.mark_lost(|_| Verdict::Lost), (2, false), "a timeout finds them all");
+        timed_out.mark_lost(|_| Verdict::Lost);
+        timed_out.unmark_lost();
+        assert_eq!(timed_out.mark_overtaken(|_| Verdict::Lost), (1, false));
+    }
 }
