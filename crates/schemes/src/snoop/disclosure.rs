@@ -22,7 +22,8 @@
 //!
 //! In such an episode the agent lets every duplicate and every SACK block pass and repairs nothing:
 //! a local copy would arrive before the sender's, show it the old timestamp, and have it undo its
-//! reaction (RFC 3522). Only what the sender itself repeats is repaired, if the air loses it.
+//! reaction (RFC 3522). So it begins only when no copy is under way any more. Only what the sender
+//! itself repeats is repaired, if the air loses it, and what an outage took.
 
 use super::cache::{Copy, Entry};
 use super::config::{Config, Congestion, Departures, Restart};
@@ -48,7 +49,9 @@ pub(super) struct Disclosure {
     told: u8,
     /// Are losses that do not end the queue's?
     trial: Trial,
-    /// Everything passes,
+    /// It is to learn of losses, once no copy of the agent's is under way,
+    is_due: bool,
+    /// and then everything passes,
     is_open: bool,
     /// until the ACK reaches this.
     open_until: Seq,
@@ -76,6 +79,7 @@ impl Disclosure {
             overrun_at: u16::MAX,
             told: 0,
             trial: Trial::NONE,
+            is_due: false,
             is_open: false,
             open_until: start,
             departed_end: start,
@@ -104,7 +108,7 @@ impl Disclosure {
     pub(super) fn on_new_ack(&mut self, ack: Seq, flight: usize, now: Instant) {
         self.is_open &= self.open_until.after(ack);
         self.forgiven_until = self.forgiven_until.max(ack);
-        self.trial.on_new_ack((ack, self.departed_end), self.is_open, flight, now);
+        self.trial.on_new_ack((ack, self.departed_end), self.is_open || self.is_due, flight, now);
         if self.is_hiding() && ack.at_or_after(self.hidden_until) {
             self.on_window(flight);
         }
@@ -119,7 +123,7 @@ impl Disclosure {
         } else if flight < usize::from(self.overrun_at) * 3 / 4 {
             self.overrun_at = u16::MAX;
         }
-        (self.hidden_since, self.repaired) = (Instant::ZERO, 0);
+        (self.hidden_since, self.repaired, self.is_due) = (Instant::ZERO, 0, false);
     }
 
     /// Something new came from the sender, up to `end`, and so many segments wait for the air.
@@ -183,13 +187,14 @@ impl Disclosure {
     /// has to learn of no more: it may have taken back what it did about that, and then it waits
     /// for its timeout.
     pub(super) fn leaves(&self, seq: Seq) -> bool {
-        self.is_open && seq.at_or_after(self.forgiven_until)
+        (self.is_open || self.is_due) && seq.at_or_after(self.forgiven_until)
     }
 
     /// An outage was not the sender's fault.
     pub(super) fn forgive(&mut self) {
         self.forgiven_until = self.departed_end;
-        (self.is_open, self.hidden_since, self.repaired) = (false, Instant::ZERO, 0);
+        (self.is_open, self.is_due) = (false, false);
+        (self.hidden_since, self.repaired) = (Instant::ZERO, 0);
         self.trial.forgive();
     }
 
@@ -219,15 +224,28 @@ pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Si
     if flow.disclosure.is_open() || is_repaired {
         return;
     }
-    let shall_know = match has_sack {
-        true => begins_trial(flow, context.config, now),
-        false => {
-            flow.disclosure.is_overdue(context.config, now) || are_too_many(flow, context, now)
-        }
-    };
-    if shall_know || is_congested(flow, context) {
+    let shall_know = flow.disclosure.is_due
+        || match has_sack {
+            true => begins_trial(flow, context.config, now),
+            false => {
+                flow.disclosure.is_overdue(context.config, now) || are_too_many(flow, context, now)
+            }
+        };
+    if !shall_know && !is_congested(flow, context) {
+        return;
+    }
+    if has_sack && has_copies_under_way(flow) {
+        flow.disclosure.is_due = true;
+    } else {
         show(flow, context);
     }
+}
+
+/// True if a copy of the agent's may yet arrive: its old timestamp would show a sender that knows
+/// of the loss that what it does is a mistake. It takes that back, and Linux then repairs nothing
+/// that it has not sent again until its timeout.
+fn has_copies_under_way(flow: &Flow) -> bool {
+    flow.cache.iter().any(|entry| entry.retransmissions > 0 && !entry.sacked)
 }
 
 /// Without SACK blocks each hole costs a local round trip, during which nothing tells how long the
@@ -288,6 +306,7 @@ fn lost(flow: &Flow, now: Instant) -> (usize, usize) {
 
 /// From here on the sender learns of every loss of what it has sent so far.
 pub(super) fn show(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
+    flow.disclosure.is_due = false;
     let is_news = !core::mem::replace(&mut flow.disclosure.is_open, true);
     flow.disclosure.open_until = flow.last_seen;
     if !is_news {

@@ -69,8 +69,8 @@ fn restart_what_an_outage_took_is_repaired_though_the_sender_learns_of_a_full_qu
     for at in ["2s", "2039ms", "2195ms"] {
         let text = format!(
             "rate = \"28913kbit/s\"\ndelay = \"4501us\"\nqueue = \"33p\"\n\
-             wired-rate = \"1Gbit/s\"\n\
-             wired-delay = \"4501us\"\ndepartures = \"device\"\nsize = \"18120kB\"\n\
+             wired-rate = \"1Gbit/s\"\nwired-delay = \"4501us\"\n\
+             departures = \"device\"\nsize = \"18120kB\"\n\
              outage = \"at={at},length=1536ms\"\ntcp = [\"reno\", \"cubic\"]\nsack = \"on\"\n\
              schemes = [\"plain\", \"snoop-modern\"]"
         );
