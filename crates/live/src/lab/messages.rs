@@ -9,12 +9,12 @@
 
 use super::setup::Messages;
 use super::transfer::{self, CHUNK, Passed, Place, is_wait};
-use crate::sys::tcp_socket::{self, Info, Options};
+use crate::sys::tcp_socket::{self, Options};
 use crate::sys::{Clock, namespace, process};
 use anyhow::{Context, Result, ensure};
 use sansio::{Duration, Instant, StreamId};
 use sha2::{Digest, Sha256};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddrV4, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -84,34 +84,11 @@ pub fn receive(
     stop: &AtomicBool,
 ) -> Result<Passed> {
     be_punctual()?;
-    let Some(mut socket) = transfer::accept(listener, stop)? else { return Ok(Passed::default()) };
-    let mut hash = Sha256::new();
-    let (mut received, mut whole_at) = (0_u64, Vec::new());
-    let mut chunk = vec![0; CHUNK];
-    loop {
-        match socket.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(count) => {
-                let now = clock.now();
-                received += count as u64;
-                whole_at.resize((received / messages.size_bytes) as usize, now);
-                hash.update(&chunk[..count]);
-                if let Some(bytes) = window_bytes {
-                    tcp_socket::hold_window(&socket, bytes)?;
-                }
-            }
-            Err(error) if is_wait(error.kind()) => {
-                if stop.load(Ordering::Relaxed) {
-                    break;
-                }
-            }
-            // A sender that is told to stop resets the connection.
-            Err(_) if stop.load(Ordering::Relaxed) => break,
-            Err(error) => return Err(error).context("receive messages"),
-        }
-    }
-    let (info, hash) = (Info::default(), hash.finalize().into());
-    Ok(Passed { bytes: received, hash, info, messages_at: whole_at })
+    let mut whole_at = Vec::new();
+    let passed = transfer::read_all(listener, (None, window_bytes), stop, |received| {
+        whole_at.resize((received / messages.size_bytes) as usize, clock.now());
+    })?;
+    Ok(Passed { messages_at: whole_at, ..passed })
 }
 
 /// How long messages took.

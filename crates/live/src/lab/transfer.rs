@@ -117,6 +117,23 @@ pub fn receive(
     done: &Sender<()>,
     stop: &AtomicBool,
 ) -> Result<Passed> {
+    let passed = read_all(listener, (size, window_bytes), stop, |_| {})?;
+    // Nobody may be listening any more.
+    let _told = done.send(());
+    Ok(passed)
+}
+
+/// Accepts a connection and reads until the stream ends, `size` bytes are there, or it is told to
+/// stop. `note` hears at once of each read, with the number of bytes so far.
+///
+/// # Errors
+/// If the connection fails.
+pub(super) fn read_all(
+    listener: &TcpListener,
+    (size, window_bytes): (Option<u64>, Option<u32>),
+    stop: &AtomicBool,
+    mut note: impl FnMut(u64),
+) -> Result<Passed> {
     let Some(mut socket) = accept(listener, stop)? else { return Ok(Passed::default()) };
     let mut hash = Sha256::new();
     let mut received = 0;
@@ -125,8 +142,9 @@ pub fn receive(
         match socket.read(&mut chunk) {
             Ok(0) => break,
             Ok(count) => {
-                hash.update(&chunk[..count]);
                 received += count as u64;
+                note(received);
+                hash.update(&chunk[..count]);
                 if let Some(bytes) = window_bytes {
                     tcp_socket::hold_window(&socket, bytes)?;
                 }
@@ -141,8 +159,6 @@ pub fn receive(
             Err(error) => return Err(error).context("receive"),
         }
     }
-    // Nobody may be listening any more.
-    let _told = done.send(());
     Ok(Passed { bytes: received, hash: hash.finalize().into(), ..Passed::default() })
 }
 

@@ -31,7 +31,8 @@ impl Agent {
         }
     }
 
-    /// The slot of the flow of a packet that the fixed host sent; a new one if there is none.
+    /// The slot of the flow of a packet that the fixed host sent; a new one if there is
+    /// none and it has payload.
     #[cold]
     pub(super) fn find_or_begin(
         &mut self,
@@ -40,7 +41,10 @@ impl Agent {
         sink: &mut impl Sink,
         now: Instant,
     ) -> Option<u32> {
-        self.look_up(packet, Origin::Fixed).or_else(|| self.begin(packet, start, sink, now))
+        self.look_up(packet, Origin::Fixed).or_else(|| {
+            let key = FlowKey::of(packet).filter(|_| !packet.payload.is_empty())?;
+            self.create(key, start, sink, now)
+        })
     }
 
     #[cold]
@@ -48,19 +52,6 @@ impl Agent {
         let slot = self.index.get(&origin.flow_of(packet)?)?;
         self.recent = slot;
         Some(slot)
-    }
-
-    /// The place of a flow first seen with a packet; none without payload.
-    #[cold]
-    fn begin(
-        &mut self,
-        packet: &Packet,
-        start: Seq,
-        sink: &mut impl Sink,
-        now: Instant,
-    ) -> Option<u32> {
-        let key = FlowKey::of(packet).filter(|_| !packet.payload.is_empty())?;
-        self.create(key, start, sink, now)
     }
 
     /// A place for a new flow, if the limit allows or another flow yields (MOD-14).
