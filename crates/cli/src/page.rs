@@ -149,7 +149,7 @@ fn title<'a>(sender: &str, seed: u64, timelines: impl Iterator<Item = &'a Timeli
         bad |= !timeline.fades.is_empty();
     }
     let shaded = match (away, bad) {
-        (true, true) => "; the link is away or bad where it is shaded",
+        (true, true) => "; the link is away (grey) or bad (amber) where shaded",
         (true, false) => "; the link is away where it is shaded",
         (false, true) => "; the link is bad where it is shaded",
         (false, false) => "",
