@@ -10,7 +10,8 @@
 //! Map, by the paper's words: `data` (`snoop_data()`), `ack` (`snoop_ack()`), `cache`,
 //! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
 //! `resend` (a local retransmission). What today adds: `sack` and `repair` (every hole at once),
-//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `assist` (senders
+//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `hosts`
+//! (what the flows of one mobile host tell of each other), `assist` (senders
 //! without SACK), `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on
 //! probes). The other direction, from the mobile host: `nack`, with `uplink` for the state of one
 //! connection. [`config`] has every parameter and the presets.
@@ -32,6 +33,7 @@ mod data;
 mod disclosure;
 mod flow;
 mod handshake;
+mod hosts;
 mod nack;
 mod repair;
 mod resend;
@@ -50,11 +52,13 @@ pub use statistics::Statistics;
 use air::Air;
 use flow::Flow;
 use handshake::{Handshakes, Origin};
+use hosts::Hosts;
 use nack::Uplinks;
 use sansio::{
     BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input,
     Instant, Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
 };
+use std::net::IpAddr;
 use std::rc::Rc;
 use timers::Timer;
 use wire::tcp::{Flags, Header, Seq};
@@ -76,6 +80,7 @@ pub struct Agent {
     hand: usize,
     handshakes: Handshakes,
     uplinks: Uplinks,
+    hosts: Hosts,
 }
 
 /// What all flows share.
@@ -108,6 +113,8 @@ struct Context<'a, S: Sink> {
 enum Fate {
     Keep,
     Forget,
+    /// It is, and nothing is heard of the mobile host on this flow.
+    Silent,
 }
 
 impl Agent {
@@ -127,6 +134,7 @@ impl Agent {
             timers: TimerQueue::new(),
             handshakes: Handshakes::default(),
             uplinks: Uplinks::with_key(key),
+            hosts: Hosts::with_key(key),
             recent: 0,
             shared: Shared {
                 statistics: Statistics::default(),
@@ -233,6 +241,32 @@ impl Agent {
         }
     }
 
+    /// The host is heard: no flow of it goes on probing.
+    #[cold]
+    fn on_host_heard(&mut self, address: IpAddr, sink: &mut impl Sink, now: Instant) {
+        for slot in self.hosts.on_heard(address) {
+            self.with_flow(slot, sink, |flow, context| {
+                restart::on_mobile_heard(flow, context, now);
+                Fate::Keep
+            });
+        }
+    }
+
+    /// A flow is silent. That of a host that answers others waits for as long as they do.
+    #[cold]
+    fn on_silence(&mut self, slot: u32, sink: &mut impl Sink, now: Instant) {
+        let since = now - self.config.persist;
+        let others = self.hosts.answers_others_within(slot, &self.flows, since);
+        self.with_flow(slot, sink, |flow, context| {
+            restart::on_silence(flow, others, context, now);
+            Fate::Keep
+        });
+        let flow = self.flows.get(slot as usize).and_then(Option::as_ref);
+        if flow.is_some_and(|flow| flow.phase.is_probing()) {
+            self.hosts.on_probing(slot);
+        }
+    }
+
     /// A segment with an ACK for a flow with state.
     #[inline]
     fn on_acknowledgment(
@@ -304,7 +338,10 @@ impl Agent {
             if let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) {
                 flow.queued_deadline = None;
             }
-            self.with_flow(slot, sink, |flow, context| timers::fire(flow, context, now));
+            let fate = self.with_flow(slot, sink, |flow, context| timers::fire(flow, context, now));
+            if fate == Fate::Silent {
+                self.on_silence(slot, sink, now);
+            }
         }
         self.uplinks.on_timer((&self.config, &mut self.shared, sink), now);
     }
@@ -338,16 +375,18 @@ impl Agent {
         self.handshakes.note(key, origin, tcp);
     }
 
-    /// Lets `act` have a flow, then brings the total of cached bytes and its place in the timer
-    /// queue up to date.
+    /// Lets `act` have a flow, then does what it says, and brings the total of cached bytes and the
+    /// flow's place in the timer queue up to date.
     #[inline]
     fn with_flow<S: Sink>(
         &mut self,
         slot: u32,
         sink: &mut S,
         act: impl FnOnce(&mut Flow, &mut Context<'_, S>) -> Fate,
-    ) {
-        let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+    ) -> Fate {
+        let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return Fate::Forget;
+        };
         let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
         let before = flow.cache.bytes();
         let fate = act(flow, &mut context);
@@ -356,11 +395,11 @@ impl Agent {
         self.shared.held_bytes -= u64::from(before);
         if fate == Fate::Forget {
             let key = flow.key;
-            return self.forget(&key);
-        }
-        if flow.timers.take_touched() {
+            self.forget(&key);
+        } else if flow.timers.take_touched() {
             self.requeue(slot);
         }
+        fate
     }
 
     /// Brings the place of a flow in the timer queue up to date.
@@ -385,6 +424,7 @@ impl Agent {
         self.timers = TimerQueue::new();
         self.handshakes.clear();
         self.uplinks.clear();
+        self.hosts.clear();
         self.shared.held_bytes = 0;
     }
 }
@@ -397,7 +437,11 @@ impl Engine for Agent {
                 self.on_wired_arrival(packet, sink, now)
             }
             Input::Arrival { side: Side::RADIO, packet } => {
-                self.on_radio_arrival(packet, sink, now)
+                let heard = self.hosts.any_silent().then_some(packet.ip.source);
+                self.on_radio_arrival(packet, sink, now);
+                if let Some(address) = heard {
+                    self.on_host_heard(address, sink, now);
+                }
             }
             Input::Arrival { packet, .. } => {
                 sink.discard(packet, DropReason::Rule("no such side"));
