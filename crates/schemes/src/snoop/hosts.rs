@@ -9,7 +9,8 @@
 //! goes round it.
 
 use super::flow::Flow;
-use sansio::{Duration, FlowIndex, FlowKey, Host, Instant};
+use super::{Agent, Fate, restart};
+use sansio::{Duration, FlowIndex, FlowKey, Host, Instant, Sink};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// The mobile hosts with flows.
@@ -149,6 +150,34 @@ impl Hosts {
     fn others(&self, slot: u32) -> impl Iterator<Item = u32> {
         let next = move |at: &u32| Some(self.places[*at as usize].next);
         core::iter::successors(next(&slot), next).take_while(move |at| *at != slot)
+    }
+}
+
+impl Agent {
+    /// The host is heard: no flow of it goes on probing.
+    #[cold]
+    pub(super) fn on_host_heard(&mut self, address: IpAddr, sink: &mut impl Sink, now: Instant) {
+        for slot in self.hosts.on_heard(address) {
+            self.with_flow(slot, sink, |flow, context| {
+                restart::on_mobile_heard(flow, context, now);
+                Fate::Keep
+            });
+        }
+    }
+
+    /// A flow is silent. That of a host that answers others waits for as long as they do.
+    #[cold]
+    pub(super) fn on_silence(&mut self, slot: u32, sink: &mut impl Sink, now: Instant) {
+        let since = now - self.config.persist;
+        let others = self.hosts.answers_others_within(slot, &self.flows, since);
+        self.with_flow(slot, sink, |flow, context| {
+            restart::on_silence(flow, others, context, now);
+            Fate::Keep
+        });
+        let flow = self.flows.get(slot as usize).and_then(Option::as_ref);
+        if flow.is_some_and(|flow| flow.phase.is_probing()) {
+            self.hosts.on_probing(slot);
+        }
     }
 }
 

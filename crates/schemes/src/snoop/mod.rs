@@ -58,7 +58,6 @@ use sansio::{
     BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input,
     Instant, Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
 };
-use std::net::IpAddr;
 use std::rc::Rc;
 use timers::Timer;
 use wire::tcp::{Flags, Header, Seq};
@@ -238,32 +237,6 @@ impl Agent {
         }
         if let Some(data) = data {
             self.on_uplink_data(&data, sink, now);
-        }
-    }
-
-    /// The host is heard: no flow of it goes on probing.
-    #[cold]
-    fn on_host_heard(&mut self, address: IpAddr, sink: &mut impl Sink, now: Instant) {
-        for slot in self.hosts.on_heard(address) {
-            self.with_flow(slot, sink, |flow, context| {
-                restart::on_mobile_heard(flow, context, now);
-                Fate::Keep
-            });
-        }
-    }
-
-    /// A flow is silent. That of a host that answers others waits for as long as they do.
-    #[cold]
-    fn on_silence(&mut self, slot: u32, sink: &mut impl Sink, now: Instant) {
-        let since = now - self.config.persist;
-        let others = self.hosts.answers_others_within(slot, &self.flows, since);
-        self.with_flow(slot, sink, |flow, context| {
-            restart::on_silence(flow, others, context, now);
-            Fate::Keep
-        });
-        let flow = self.flows.get(slot as usize).and_then(Option::as_ref);
-        if flow.is_some_and(|flow| flow.phase.is_probing()) {
-            self.hosts.on_probing(slot);
         }
     }
 

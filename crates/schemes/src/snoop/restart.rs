@@ -110,8 +110,8 @@ pub(super) fn sample(flow: &mut Flow, departed_at: Instant, config: &Config, now
     }
 }
 
-/// The persist timer found silence. `others`: how long segments of the mobile host's other flows take
-/// to be answered, if it was heard on one of them of late.
+/// The persist timer found silence. `others`: how long segments of the mobile host's other flows
+/// take to be answered, if it was heard on one of them of late.
 pub(super) fn on_silence(
     flow: &mut Flow,
     others: Option<Duration>,

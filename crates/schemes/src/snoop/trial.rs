@@ -15,12 +15,12 @@
 //! ```
 //!
 //! Only with SACK blocks, which show each loss. A sender may reduce its window too little for a
-//! clear answer: if it loses a little less, it is told once more. One that begins its smaller window
-//! with a burst overruns a short queue all the same: where it was the queue before, it takes as many
-//! contrary answers to conclude that it is the air. And where the answers are clear, the sender learns
-//! of the first loss as soon as as much is in flight again, as it would alone: to repair it first costs
-//! a round trip in which the link falls idle, and then an ACK that sets free a burst. The air loses at
-//! smaller windows, too.
+//! clear answer: if it loses a little less, it is told once more. One that begins its smaller
+//! window with a burst overruns a short queue all the same: where it was the queue before, it takes
+//! as many contrary answers to conclude that it is the air. And where the answers are clear, the
+//! sender learns of the first loss as soon as as much is in flight again, as it would alone: to
+//! repair it first costs a round trip in which the link falls idle, and then an ACK that sets free
+//! a burst. The air loses at smaller windows, too.
 
 use super::aside::Rest;
 use sansio::Instant;
@@ -81,8 +81,8 @@ impl Trial {
         }
     }
 
-    /// A window with losses has arrived: so many were repaired, so many segments are in flight. There
-    /// were `before` when the first of them was lost.
+    /// A window with losses has arrived: so many were repaired, so many segments are in flight.
+    /// There were `before` when the first of them was lost.
     pub(super) fn on_window(&mut self, repaired: u8, flight: usize, before: usize) {
         if before < usize::from(self.overrun_at) * 3 / 4 {
             self.queue_answers = self.queue_answers.saturating_sub(ANSWERS_CLEAR);
