@@ -216,6 +216,16 @@ impl Agent {
         }
     }
 
+    /// The link is probably back, for flows on which nothing was heard.
+    pub(super) fn on_hint(&mut self, sink: &mut impl Sink, now: Instant) {
+        for slot in 0..self.flows.len() as u32 {
+            self.with_flow(slot, sink, |flow, context| {
+                restart::on_hint(flow, context, now);
+                Fate::Keep
+            });
+        }
+    }
+
     /// A flow is silent. That of a host that answers others waits for as long as they do.
     #[cold]
     pub(super) fn on_silence(&mut self, slot: u32, sink: &mut impl Sink, now: Instant) {

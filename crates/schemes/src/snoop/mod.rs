@@ -317,6 +317,7 @@ impl Agent {
             Notice::LinkUp(Side::RADIO) => (false, self.hosts.set_all_away(None)),
             Notice::MobileDown(address) => (true, self.hosts.set_away(address, Some(now))),
             Notice::MobileUp(address) => (false, self.hosts.set_away(address, None)),
+            Notice::LinkMayBeUp(Side::RADIO) => return self.on_hint(sink, now),
             Notice::Forget => return self.forget_all(),
             _ => return,
         };

@@ -403,6 +403,22 @@ pub(super) fn on_link_down(flow: &mut Flow, config: &Config, now: Instant) {
     }
 }
 
+/// A hint says that the link is back, if it was gone. For a flow whose answers are overdue it
+/// takes the place of a probe's answer.
+pub(super) fn on_hint(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let departed = flow.cache.front().filter(|entry| entry.copy == Copy::Departed);
+    let is_overdue = departed.is_some_and(|entry| {
+        let within = flow.round_trip.answered_within();
+        flow.round_trip.is_known()
+            && entry.departed_at + within <= now
+            && flow.mobile_at + within <= now
+    });
+    if is_overdue && matches!(flow.phase, Phase::Steady | Phase::Probing { .. }) {
+        let lost_before = now - flow.round_trip.shortest();
+        on_link_back(flow, (Proof::Likely, lost_before), context, now);
+    }
+}
+
 /// A notice says that the link is back.
 pub(super) fn on_link_up(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     flow.is_away = false;

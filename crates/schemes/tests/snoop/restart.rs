@@ -119,6 +119,14 @@ fn restart_a_notice_of_this_mobile_host_counts_and_one_of_another_does_not() {
     drill.notice(Notice::MobileUp(MOBILE.address)).expect(&["radio high 1000..2000 local"]);
 }
 
+#[test]
+fn restart_a_hint_that_the_link_is_back_counts_only_for_who_was_silent() {
+    let mut drill = window();
+    drill.after_millis(5).notice(Notice::LinkMayBeUp(Side::RADIO)).expect(&[]);
+    drill.after_millis(50).notice(Notice::LinkMayBeUp(Side::RADIO));
+    drill.expect(&["radio high 1000..2000 local"]);
+}
+
 /// What was sent before the outage may come after the notice; later packets end it, if the notice
 /// of its end is lost.
 #[test]
