@@ -197,6 +197,21 @@ impl Link {
         }
     }
 
+    /// Looks whether the machine has other addresses than when the devices were opened: packets to
+    /// itself are not taken. True if it has; then the rules are others, too.
+    ///
+    /// # Errors
+    /// If devices or rules cannot be had.
+    pub(super) fn look_at_addresses(&mut self, mode: Mode, config: &DaemonConfig) -> Result<bool> {
+        let is_open = matches!(self.attachment, Attachment::Open(_));
+        if !is_open || selection(config)? == self.selection {
+            return Ok(false);
+        }
+        self.close();
+        self.enter(mode, config)?;
+        Ok(true)
+    }
+
     /// A device failed: leaves everything to the kernel until it is there again.
     pub(super) fn lose(&mut self, why: String) {
         self.detach(Attachment::Waiting { why });
@@ -253,7 +268,12 @@ fn scheme(config: &DaemonConfig) -> Result<Scheme> {
 fn selection(config: &DaemonConfig) -> Result<Selection> {
     let (wired, radio) = machine::devices(config)?;
     let mobile = *config.mobile.first().context("mobile: expected an address prefix")?;
-    Ok(Selection { mobile, own: own_addresses()?, wired: wired.mac, radio: radio.mac })
+    // Of a family that is not taken no address matters.
+    let is_of_mobiles = |own: &IpAddr| {
+        config.mobile.iter().any(|prefix| prefix.network().is_ipv4() == own.is_ipv4())
+    };
+    let own = own_addresses()?.into_iter().filter(is_of_mobiles).collect();
+    Ok(Selection { mobile, own, wired: wired.mac, radio: radio.mac })
 }
 
 /// The addresses of all devices of this network namespace.

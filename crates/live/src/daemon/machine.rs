@@ -2,6 +2,7 @@
 
 use super::config::{DaemonConfig, Forwarding, Mode};
 use super::control::{self, Control};
+use super::ruleset::{Hooked, Ruleset};
 use super::{rules, server};
 use crate::sys::device;
 use crate::sys::packet_socket::Interface;
@@ -31,8 +32,8 @@ pub fn problems(config: &DaemonConfig) -> Vec<String> {
 /// The same, and whether another daemon's rules are there; what is worth knowing comes second.
 pub fn survey(config: &DaemonConfig) -> (Vec<String>, Vec<String>) {
     let mut found = problems(config);
-    let ruleset = ruleset();
-    if tables(&ruleset).any(|(family, name)| (family, name) == ("netdev", rules::TABLE)) {
+    let ruleset = Ruleset::read();
+    if ruleset.tables.contains(&("netdev".to_owned(), rules::TABLE.to_owned())) {
         found.push(format!(
             "the nft table netdev {} is there: another daemon runs here; stop it first",
             rules::TABLE
@@ -40,25 +41,25 @@ pub fn survey(config: &DaemonConfig) -> (Vec<String>, Vec<String>) {
     }
     let devices = [&config.devices.wired, &config.devices.radio];
     let mut remarks = Vec::new();
-    for chain in chains(&ruleset) {
-        let on = devices.into_iter().find(|device| chain.is_on(device));
+    for one in ruleset.hooked.iter().filter(|one| one.table != rules::TABLE) {
+        let Hooked { family, table, name, hook, priority, .. } = one;
+        let on = devices.into_iter().find(|device| one.is_on(device));
         if let Some(device) = on
-            && chain.family == "netdev"
-            && chain.table != rules::TABLE
-            && chain.hook == "ingress"
-            && chain.priority <= PRIORITY
+            && family == "netdev"
+            && hook == "ingress"
+            && *priority <= PRIORITY
         {
             found.push(format!(
-                "the nft chain {} {} looks at {device} before the daemon's rules do (priority {}, \
-                 theirs {PRIORITY}): packets it takes would be sent twice; give it a higher number",
-                chain.table, chain.name, chain.priority
+                "the nft chain {table} {name} looks at {device} before the daemon's rules do \
+                 (priority {priority}, theirs {PRIORITY}): packets it takes would be sent twice; \
+                 give it a higher number"
             ));
         }
-        if chain.hook == "forward" && config.forwarding == Forwarding::Routed {
+        if hook == "forward" && config.forwarding == Forwarding::Routed {
             remarks.push(format!(
-                "the nft chain {} {} {} filters what is forwarded: it does not see the TCP that the \
-                 daemon forwards in mode help; filter that at ingress, or on another machine",
-                chain.family, chain.table, chain.name
+                "the nft chain {family} {table} {name} filters what is forwarded: it does not see \
+                 the TCP that the daemon forwards in mode help; filter that at ingress, or on \
+                 another machine"
             ));
         }
     }
@@ -142,56 +143,3 @@ fn forwarding(config: &DaemonConfig) -> Vec<String> {
 
 /// The priority of the daemon's own rules ([`super::selection`]).
 const PRIORITY: i64 = -500;
-
-/// A chain that hangs on a hook.
-struct Chain<'a> {
-    family: &'a str,
-    table: &'a str,
-    name: &'a str,
-    hook: &'a str,
-    priority: i64,
-    device: Option<&'a serde_json::Value>,
-}
-
-impl Chain<'_> {
-    fn is_on(&self, name: &str) -> bool {
-        match self.device {
-            Some(serde_json::Value::String(one)) => one == name,
-            Some(serde_json::Value::Array(many)) => many.iter().any(|one| one == name),
-            _ => false,
-        }
-    }
-}
-
-/// All that nft knows; nothing if it cannot be asked, which [`problems`] says elsewhere.
-fn ruleset() -> serde_json::Value {
-    let output = Command::new("nft").args(["-j", "list", "ruleset"]).output();
-    let output = output.map(|output| output.stdout).unwrap_or_default();
-    serde_json::from_slice(&output).unwrap_or_default()
-}
-
-fn objects<'a>(
-    ruleset: &'a serde_json::Value,
-    kind: &'a str,
-) -> impl Iterator<Item = &'a serde_json::Value> {
-    let all = ruleset["nftables"].as_array().into_iter().flatten();
-    all.filter_map(move |object| object.get(kind))
-}
-
-fn tables(ruleset: &serde_json::Value) -> impl Iterator<Item = (&str, &str)> {
-    let tables = objects(ruleset, "table");
-    tables.filter_map(|table| Some((table["family"].as_str()?, table["name"].as_str()?)))
-}
-
-fn chains(ruleset: &serde_json::Value) -> impl Iterator<Item = Chain<'_>> {
-    objects(ruleset, "chain").filter_map(|chain| {
-        Some(Chain {
-            family: chain["family"].as_str()?,
-            table: chain["table"].as_str()?,
-            name: chain["name"].as_str()?,
-            hook: chain["hook"].as_str()?,
-            priority: chain["prio"].as_i64()?,
-            device: chain.get("dev"),
-        })
-    })
-}

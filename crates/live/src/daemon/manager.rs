@@ -20,7 +20,10 @@ impl Manager {
                 Some(name) => SocketAddr::from_abstract_name(name),
                 None => SocketAddr::from_pathname(&name),
             };
-            Some((UnixDatagram::unbound().ok()?, address.ok()?))
+            let socket = UnixDatagram::unbound().ok()?;
+            // A manager that does not read holds up no packets.
+            socket.set_nonblocking(true).ok()?;
+            Some((socket, address.ok()?))
         });
         // Systemd wants to hear twice in this time; the loop comes round once a second.
         let watchdog = std::env::var_os("WATCHDOG_USEC").is_some();

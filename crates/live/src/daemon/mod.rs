@@ -9,12 +9,12 @@
 //! duplicate; the other order would lose packets. When it ends to help, the rules go first, then
 //! what waits in the sockets is sent on.
 //!
-//! Limits: both devices have the same MTU, since the daemon sends no "packet too big"; the
-//! machine's own addresses are those it had when the daemon last opened its devices.
+//! Limit: both devices have the same MTU, since the daemon sends no "packet too big".
 //!
 //! Map: [`config`] (what can be set), [`settings`] (the file), [`machine`] (can this machine do
 //! it?), `service` (the loop), [`station`] (the loop without its waiting), `link` (devices and
-//! modes), [`selection`] (which packets), [`neighbours`] (next hops), [`rules`] (nft); for people:
+//! modes), [`selection`] (which packets), [`neighbours`] (next hops), [`rules`] (nft), [`ruleset`] (what
+//! others have set up); for people:
 //! [`control`] (orders and questions), [`snapshot`] and [`metrics`] (what happened), `server`
 //! (over HTTP), `journal` (the log), `manager` (systemd).
 
@@ -27,6 +27,7 @@ mod manager;
 pub mod metrics;
 pub mod neighbours;
 pub mod rules;
+pub mod ruleset;
 pub mod selection;
 mod server;
 mod service;

@@ -65,6 +65,8 @@ struct Service {
     server: Option<Server>,
     counted: Counted,
     tick_at: Instant,
+    /// Something changed at devices or addresses since the last tick.
+    changed: bool,
     /// What an order or a file asked for and could not be had.
     failure: Option<String>,
     /// What was wrong at the last look.
@@ -119,6 +121,7 @@ impl Service {
             server,
             counted: Counted::default(),
             tick_at: Instant::ZERO,
+            changed: false,
             failure: None,
             problem: None,
         };
@@ -147,6 +150,7 @@ impl Service {
             }
             if is_ready(DEVICES) {
                 self.changes.take();
+                self.changed = true;
                 self.look_at_devices()?;
             }
             if is_ready(SIGNALS) && self.signals.take_hangup() {
@@ -213,6 +217,17 @@ impl Service {
         if matches!(self.link.attachment, Attachment::Waiting { .. }) {
             self.look_at_devices()?;
         }
+        // Devices come in crowds; their addresses wait for the tick.
+        if std::mem::take(&mut self.changed) {
+            match self.link.look_at_addresses(self.mode, &self.config) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.journal.say(Level::Info, "addresses-changed", &[], now);
+                    self.watch()?;
+                }
+                Err(error) => self.lose(format!("{error:#}")),
+            }
+        }
         let overruns = self.link.overruns();
         if overruns > self.counted.overruns {
             self.counted.overrun_at = Some(now);
@@ -244,6 +259,7 @@ impl Service {
         }
         self.problem = problem;
         self.manager.status(&self.status());
+        self.publish(now);
     }
 
     fn publish(&mut self, now: Instant) {

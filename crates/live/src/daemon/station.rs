@@ -117,9 +117,11 @@ impl<E: Engine> Station<E> {
         self.acting = acting;
     }
 
-    /// Takes other packets from here on, or from other devices.
+    /// Takes other packets from here on, or from other devices, behind which hosts are to be
+    /// learned anew.
     pub fn select(&mut self, selection: Selection) {
         self.selection = selection;
+        self.neighbours.forget_learned();
     }
 
     /// Forgets all soft state (SNOOP-GEN-3), in answer to which nothing is sent.

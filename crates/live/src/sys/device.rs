@@ -1,4 +1,4 @@
-//! Network devices coming, going and changing: rtnetlink(7) as a descriptor to wait for, and what
+//! Network devices and their addresses coming, going and changing: rtnetlink(7) as a descriptor to wait for, and what
 //! one device is like now.
 
 use super::offload::{device_ioctl, request};
@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 
-/// Readable when a device of the network namespace has changed.
+/// Readable when a device of the network namespace has changed, or an address.
 #[derive(Debug)]
 pub struct Changes(OwnedFd);
 
@@ -33,7 +33,8 @@ impl Changes {
             // NETLINK_ROUTE is protocol 0.
             socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)
                 .context(attempt)?;
-        bind(&socket, &SocketAddrNetlink::new(0, RTMGRP_LINK)).context(attempt)?;
+        bind(&socket, &SocketAddrNetlink::new(0, RTMGRP_LINK | RTMGRP_ADDRESSES))
+            .context(attempt)?;
         Ok(Changes(socket))
     }
 
@@ -72,6 +73,8 @@ pub fn state(name: &str) -> Result<State> {
 }
 
 /// linux/rtnetlink.h.
-const RTMGRP_LINK: u32 = 1;
+const RTMGRP_LINK: u32 = 0x1;
+/// linux/rtnetlink.h: RTMGRP_IPV4_IFADDR and RTMGRP_IPV6_IFADDR.
+const RTMGRP_ADDRESSES: u32 = 0x10 | 0x100;
 /// Messages taken at once; more wake the loop again.
 const MESSAGES_MAX: usize = 1_000;
