@@ -5,6 +5,7 @@ mod net;
 
 use net::{BASE, MOBILE, Net, isolated, sh, transfer, wait_until};
 use rustix::process::Signal;
+use serde_json::Value;
 use std::net::IpAddr;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Output};
@@ -44,7 +45,10 @@ fn a_transfer_survives_twenty_switches_of_mode() {
             pause(200);
             assert!(daemon.count("/packets/sent") > sent, "helping sends");
         });
-        println!("{} MB, daemon sent {}", bytes / 1_000_000, daemon.count("/packets/sent"));
+        // What the switches cost: segments sent again, and those that came twice.
+        let counters = "TcpOutSegs TcpRetransSegs TcpExtTCPDSACKRecv TcpExtTCPTimeouts";
+        let counted = sh(&format!("ip netns exec {} nstat -az {counters}", net::FIXED));
+        println!("{} MB, daemon sent {}\n{counted}", bytes / 1_000_000, daemon.count("/packets/sent"));
     });
 }
 
@@ -285,6 +289,50 @@ fn bad_input_is_told_with_the_fix_before_anything_is_changed() {
         let (code, text) = run("--check");
         assert_eq!(code, Some(2), "{text}");
         assert!(text.contains("lasthop.toml:2: radio = wired: expected another device"), "{text}");
+    });
+}
+
+#[test]
+fn doctor_says_what_defeats_a_daemon_and_what_can_be_helped() {
+    isolated("doctor_says_what_defeats_a_daemon_and_what_can_be_helped", || {
+        let _net = Net::new("doctor");
+        sh(&format!(
+            "ip netns exec {BASE} sysctl -qw net.ipv4.conf.radio.rp_filter=1
+            ip netns exec {BASE} nft 'add table ip n; add chain ip n out {{ type nat hook \
+            postrouting priority 100; }}'"
+        ));
+        let doctor = |more: &[&str]| {
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", BASE, env!("CARGO_BIN_EXE_lasthop"), "doctor"]);
+            command.args(["--wired", "wired", "--radio", "radio"]).args(more);
+            command.output().expect("it runs")
+        };
+        transfer(MOBILE_V4, || {
+            let output = doctor(&["--watch", "1s", "--json"]);
+            let (code, text) = said(&output);
+            assert_eq!(code, Some(0), "{text}");
+            let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let finding = |name: &str| {
+                let all = document["path"].as_array().into_iter().flatten();
+                let found = all.into_iter().find(|finding| finding["name"] == name);
+                found.unwrap_or_else(|| panic!("{name} in {document}")).clone()
+            };
+            assert_eq!(finding("radio: rp_filter")["judgement"], "mind");
+            assert_eq!(finding("wired: link")["judgement"], "fine");
+            assert_eq!(finding("nft ip n out")["judgement"], "mind");
+            let traffic = &document["traffic"];
+            let (all, helped) = (&traffic["bytes"]["tcp"], &traffic["helpable_bytes"]);
+            assert_eq!(traffic["one_way_flows"], 0, "{traffic}");
+            let share = helped.as_f64().expect("bytes") / all.as_f64().expect("bytes");
+            assert!((0.5..1.0).contains(&share), "ACKs are not data: {traffic}");
+        });
+        let (code, text) = said(&doctor(&["--watch", "10"]));
+        assert_eq!(code, Some(2), "{text}");
+        assert!(text.contains("--watch: `10` is not a"), "{text}");
+        sh(&format!("ip -n {BASE} link set radio mtu 1400"));
+        let (code, text) = said(&doctor(&[]));
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains("DEFEATS  MTU: 1500 and 1400 bytes"), "{text}");
     });
 }
 

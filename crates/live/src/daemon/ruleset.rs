@@ -23,6 +23,10 @@ pub struct Hooked {
     pub table: String,
     /// Its own name.
     pub name: String,
+    /// What a chain is for: filter, nat, route; nothing for a flowtable.
+    pub purpose: String,
+    /// True if a flowtable is the device's own: the machine sees none of its packets.
+    pub in_hardware: bool,
     /// The hook: ingress, forward …
     pub hook: String,
     /// Its place among others on the hook: lower ones are first.
@@ -82,13 +86,16 @@ impl Ruleset {
 impl Hooked {
     /// Takes what a line says of hook, devices and priority.
     fn learn(&mut self, words: &[&str]) {
-        let is_head = matches!(words, ["type", ..] | ["hook", ..] | ["devices", ..]);
+        let is_head =
+            matches!(words, ["type", ..] | ["hook", ..] | ["devices", ..] | ["flags", ..]);
         if !is_head {
             return;
         }
         let plain = |word: &str| word.trim_matches(['"', ';', ',']).to_owned();
         for pair in words.windows(2) {
             match *pair {
+                ["type", purpose] => self.purpose = plain(purpose),
+                ["flags", flag] => self.in_hardware |= plain(flag) == "offload",
                 ["hook", hook] => self.hook = plain(hook),
                 ["priority", number] => self.priority = plain(number).parse().unwrap_or(0),
                 ["device", name] => self.devices.push(plain(name)),
@@ -118,7 +125,7 @@ mod tests {
                     \"d0\" priority -600; policy accept;\n\t\tip saddr 10.0.0.1 drop\n\t}\n\tchain \
                     second {\n\t\ttype filter hook ingress devices = { d0, d1 } priority 5; policy \
                     accept;\n\t}\n}\ntable inet f {\n\tflowtable ft {\n\t\thook ingress priority \
-                    0\n\t\tdevices = { eth0, eth1 }\n\t}\n\n\tchain plain {\n\t\taccept\n\t}\n\n\t\
+                    0\n\t\tdevices = { eth0, eth1 }\n\t\tflags offload\n\t}\n\n\tchain plain {\n\t\taccept\n\t}\n\n\t\
                     chain fw {\n\t\ttype filter hook forward priority 0; policy drop;\n\t}\n}\n";
         let found = Ruleset::parse(text);
         let table = |family: &str, name: &str| (family.to_owned(), name.to_owned());
@@ -138,6 +145,7 @@ mod tests {
             "Chain fw forward 0 ",
         ];
         assert_eq!(shown, expected);
+        assert!(found.hooked[2].in_hardware && found.hooked[3].purpose == "filter");
         assert!(found.hooked[1].is_on("d1") && !found.hooked[0].is_on("d1"));
         assert_eq!(Ruleset::parse(""), Ruleset::default());
     }
