@@ -37,6 +37,11 @@ impl Neighbours {
         }
     }
 
+    /// Forgets what was learned: the devices are others.
+    pub fn forget_learned(&mut self) {
+        self.learned.clear();
+    }
+
     /// The next hop toward a host.
     #[inline]
     pub fn find(&self, host: IpAddr) -> Option<Mac> {

@@ -5,6 +5,8 @@
 //!                                      ▲                                          │
 //!                                      └──────── Engine::on_departure ◀───────────┘
 //! ```
+//!
+//! A station that only looks on hands nothing on and lets the engine believe it did.
 
 use super::neighbours::Neighbours;
 use super::selection::Selection;
@@ -24,6 +26,7 @@ use wire::ethernet::Mac;
 pub struct Station<E> {
     engine: E,
     departures: Departures,
+    acting: Acting,
     selection: Selection,
     neighbours: Neighbours,
     outbox: Outbox,
@@ -42,6 +45,15 @@ pub enum Departures {
     Reported,
     /// It does not ask.
     Silent,
+}
+
+/// Whether what an engine puts out is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acting {
+    /// Yes: what came in was taken from the kernel.
+    Helping,
+    /// No: the kernel forwards what came in, and the engine is told that it left.
+    Observing,
 }
 
 /// What went through, since the start.
@@ -63,6 +75,8 @@ pub struct Counters {
     pub refused: u64,
     /// Packets that the engine let go of.
     pub discarded: u64,
+    /// Packets that the engine made or changed, and nobody sent: the station only looked on.
+    pub withheld: u64,
 }
 
 impl<E: Engine> Station<E> {
@@ -76,9 +90,10 @@ impl<E: Engine> Station<E> {
         Station {
             engine,
             departures,
+            acting: Acting::Helping,
             selection,
             neighbours,
-            outbox: Outbox { packets: Vec::new(), next_id: PacketId::FIRST, discarded: 0 },
+            outbox: Outbox::new(),
             counters: Counters::default(),
             arrived: Vec::new(),
             sent: Vec::new(),
@@ -90,6 +105,34 @@ impl<E: Engine> Station<E> {
     /// The engine.
     pub fn engine(&self) -> &E {
         &self.engine
+    }
+
+    /// The same, to be told something.
+    pub fn engine_mut(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
+    /// Acts from here on, or only looks on.
+    pub fn act(&mut self, acting: Acting) {
+        self.acting = acting;
+    }
+
+    /// Takes other packets from here on, or from other devices, behind which hosts are to be
+    /// learned anew.
+    pub fn select(&mut self, selection: Selection) {
+        self.selection = selection;
+        self.neighbours.forget_learned();
+    }
+
+    /// Forgets all soft state (SNOOP-GEN-3), in answer to which nothing is sent.
+    pub fn forget(&mut self, now: Instant) {
+        self.engine.handle(Input::Notice(Notice::Forget), &mut self.outbox, now);
+        self.outbox.packets.clear();
+    }
+
+    /// Takes what the engine reported in the last turn and since; the next turn begins without.
+    pub fn take_events(&mut self) -> impl Iterator<Item = Event> {
+        self.outbox.events.drain(..)
     }
 
     /// What went through so far.
@@ -107,6 +150,7 @@ impl<E: Engine> Station<E> {
     /// # Errors
     /// If a device is gone.
     pub fn turn(&mut self, io: &mut impl PacketIo) -> Result<()> {
+        self.outbox.events.clear();
         let mut arrived = core::mem::take(&mut self.arrived);
         io.receive(&mut arrived)?;
         let now = io.now();
@@ -165,6 +209,10 @@ impl<E: Engine> Station<E> {
 
     fn send(&mut self, side: Side, priority: Priority, packet: &PacketRef, io: &mut impl PacketIo) {
         self.counters.made += u64::from(packet.frame.is_none());
+        if self.acting == Acting::Observing {
+            self.counters.withheld += u64::from(packet.frame.is_none());
+            return self.on_left(side, packet);
+        }
         let Some(destination) = self.neighbours.find(packet.ip.destination) else {
             self.route(side, packet, io);
             return;
@@ -211,8 +259,12 @@ impl<E: Engine> Station<E> {
     }
 
     fn on_sent(&mut self, side: Side, packet: &PacketRef) {
-        self.tokens += 1;
         self.counters.sent += 1;
+        self.on_left(side, packet);
+    }
+
+    fn on_left(&mut self, side: Side, packet: &PacketRef) {
+        self.tokens += 1;
         if self.departures == Departures::Reported {
             self.sent.push((side == Side::RADIO).then(|| packet.clone()));
         }
@@ -249,10 +301,19 @@ struct Outbox {
     packets: Vec<(Side, Priority, PacketRef)>,
     next_id: PacketId,
     discarded: u64,
+    /// Reported since the last turn began.
+    events: Vec<Event>,
+}
+
+impl Outbox {
+    fn new() -> Self {
+        Outbox { packets: Vec::new(), next_id: PacketId::FIRST, discarded: 0, events: Vec::new() }
+    }
 }
 
 impl Sink for Outbox {
-    const TRACE: bool = false;
+    /// An engine reports interventions, of which there are few beside packets.
+    const TRACE: bool = true;
 
     #[inline]
     fn new_id(&mut self) -> PacketId {
@@ -272,5 +333,7 @@ impl Sink for Outbox {
 
     fn deliver(&mut self, _: Delivery) {}
 
-    fn event(&mut self, _: Event) {}
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
 }

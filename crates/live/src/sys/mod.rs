@@ -1,11 +1,12 @@
 //! Thin wrappers around the system calls that `std` and `rustix` do not offer: all of this
 //! project's unsafe code. Each error names what was attempted.
 //!
-//! Map: [`packet_socket`] (packet(7), frames in and out in batches), [`raw_ip`] (raw(7), the kernel
-//! routes), [`poll`] (epoll and a timerfd), [`namespace`] (network and user namespaces),
+//! Map: [`device`] (devices coming and going), [`packet_socket`] (packet(7), frames in and out in
+//! batches), [`raw_ip`] (raw(7), the kernel routes), [`poll`] (epoll and a timerfd), [`namespace`] (network and user namespaces),
 //! [`offload`] (ethtool), [`tcp_socket`] (tcp(7)), [`process`] (priority, timer slack, death of the
 //! parent), [`signals`] (Ctrl-C and SIGTERM).
 
+pub mod device;
 pub mod namespace;
 pub mod offload;
 pub mod packet_socket;

@@ -7,7 +7,6 @@ use live::io::inline::Devices;
 use live::lab::{Amount, Direction, Lab, LabRun, Program, RunSetup, Sender, Stopped, Traffic};
 use live::radio;
 use sansio::{BitRate, Duration, Instant};
-use schemes::Scheme;
 use std::net::TcpStream;
 use std::process::ExitCode;
 use trace::Observer;
@@ -19,19 +18,19 @@ pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
         place.and_then(|place| arguments.get(place + 1)).unwrap_or_else(|| panic!("{name}")).clone()
     };
     let one_radio_device = arguments.iter().any(|argument| argument == "--one-radio-device");
-    let config = DaemonConfig {
-        devices: Devices {
-            wired: value("--wired"),
-            radio: value("--radio"),
-            radio_high: (!one_radio_device).then(|| value("--radio-high")),
-        },
-        mobile: value("--mobile").parse().expect("a prefix"),
-        next_hops: Vec::new(),
-        control: Control::Standard,
+    let devices = Devices {
+        wired: value("--wired"),
+        radio: value("--radio"),
+        radio_high: (!one_radio_device).then(|| value("--radio-high")),
     };
     assert_eq!(value("--control"), "-", "the lab gives orders on the standard input");
-    let scheme = Scheme::named(&value("--scheme")).expect("a scheme");
-    match daemon::run(&config, scheme) {
+    let mobile = value("--mobile").parse().expect("a prefix");
+    let config = DaemonConfig {
+        scheme: value("--scheme"),
+        control: Control::Standard,
+        ..DaemonConfig::base_station(devices, vec![mobile])
+    };
+    match daemon::run(&config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error:#}");

@@ -93,6 +93,8 @@ pub(super) struct Flow {
     pub(super) evidence: Evidence,
     /// Agent ACKs in the current second (MOD-14).
     pub(super) agent_acks: RatePerSecond,
+    /// When it was first seen.
+    pub(super) began_at: Instant,
 }
 
 /// What the mobile host last said beside its ACK.
@@ -186,6 +188,7 @@ impl Flow {
             rest: Rest::NONE,
             timers: Timers::new(),
             queued_deadline: None,
+            began_at: now,
         }
     }
 

@@ -13,7 +13,7 @@
 //! `disclosure` (which losses the sender learns of), `restart` (after an outage), `hosts`
 //! (what the flows of one mobile host tell of each other), `assist` (senders
 //! without SACK), `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on
-//! probes). The other direction, from the mobile host: `nack`, with `uplink` for the state of one
+//! probes), `view` (what an operator sees). The other direction, from the mobile host: `nack`, with `uplink` for the state of one
 //! connection. [`config`] has every parameter and the presets.
 //!
 //! What every packet passes through is kept short, and what is rare out of line (`#[cold]`,
@@ -44,10 +44,12 @@ mod statistics;
 mod timers;
 mod trial;
 mod uplink;
+mod view;
 mod yielding;
 
 pub use config::Config;
 pub use statistics::Statistics;
+pub use view::{FlowView, Heading};
 
 use air::Air;
 use flow::Flow;

@@ -1,0 +1,287 @@
+//! The daemon between its two devices: nothing, looking on, or helping; and waiting for a device
+//! that is gone.
+
+use super::config::{DaemonConfig, Mode};
+use super::machine;
+use super::neighbours::Neighbours;
+use super::rules::{self, Rules};
+use super::selection::Selection;
+use super::station::{Acting, Departures, Station};
+use crate::io::inline::Inline;
+use crate::sys::{Clock, device};
+use anyhow::{Context, Result};
+use sansio::Side;
+use schemes::Scheme;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::IpAddr;
+use std::process::Command;
+
+/// The station and what it is attached to.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) station: Station<Scheme>,
+    pub(super) attachment: Attachment,
+    /// What the station takes, for nft.
+    selection: Selection,
+    clock: Clock,
+    /// Frames lost at sockets that are closed by now.
+    overruns: u64,
+}
+
+/// What packets come through.
+#[derive(Debug)]
+pub(super) enum Attachment {
+    /// Nothing: mode off.
+    Off,
+    /// Nothing, until a device is there that is missing now.
+    Waiting {
+        /// Which, and what is the matter.
+        why: String,
+    },
+    /// Open sockets.
+    Open(Box<Open>),
+}
+
+/// Open sockets, with or without rules that take packets from the kernel.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) io: Inline,
+    pub(super) rules: Option<Rules>,
+}
+
+/// Rounds of a station that takes what waits in its sockets, at most.
+const DRAIN_TURNS_MAX: u32 = 1_000;
+
+impl Link {
+    /// A station that is attached to nothing.
+    ///
+    /// # Errors
+    /// If there are no such devices.
+    pub(super) fn new(config: &DaemonConfig, clock: Clock) -> Result<Self> {
+        let scheme = scheme(config)?;
+        let departures =
+            if scheme.wants_departures() { Departures::Reported } else { Departures::Silent };
+        let neighbours = Neighbours::configured(config.next_hops.iter().copied());
+        let selection = selection(config)?;
+        let station = Station::new(scheme, departures, selection.clone(), neighbours);
+        Ok(Link { station, attachment: Attachment::Off, selection, clock, overruns: 0 })
+    }
+
+    /// Does this from now on. No connection suffers: at each instant either the kernel or the
+    /// station forwards, or for a moment both.
+    ///
+    /// # Errors
+    /// If devices or rules cannot be had; then the kernel forwards.
+    pub(super) fn enter(&mut self, mode: Mode, config: &DaemonConfig) -> Result<()> {
+        if mode != Mode::Help {
+            self.stop_helping();
+        }
+        if mode == Mode::Off {
+            self.detach(Attachment::Off);
+            self.station.forget(self.clock.now());
+            return Ok(());
+        }
+        if !matches!(self.attachment, Attachment::Open(_)) {
+            self.attach(config)?;
+        }
+        if mode == Mode::Help {
+            self.help(config)?;
+        }
+        Ok(())
+    }
+
+    /// Opens the sockets, and takes nothing from the kernel.
+    fn attach(&mut self, config: &DaemonConfig) -> Result<()> {
+        self.selection = selection(config)?;
+        self.station.select(self.selection.clone());
+        self.station.act(Acting::Observing);
+        let io = Inline::open(&config.devices, self.clock)?;
+        self.attachment = Attachment::Open(Box::new(Open { io, rules: None }));
+        Ok(())
+    }
+
+    /// Takes packets from the kernel.
+    fn help(&mut self, config: &DaemonConfig) -> Result<()> {
+        // What the kernel has forwarded by now is not sent again.
+        self.drain();
+        let Attachment::Open(open) = &mut self.attachment else { return Ok(()) };
+        if open.rules.is_none() {
+            let (wired, radio) = (&config.devices.wired, &config.devices.radio);
+            let text = self.selection.table(rules::TABLE, wired, radio)?;
+            open.rules = Some(Rules::install(&text)?);
+        }
+        self.station.act(Acting::Helping);
+        Ok(())
+    }
+
+    /// Takes all that waits in the sockets.
+    fn drain(&mut self) {
+        let Attachment::Open(open) = &mut self.attachment else { return };
+        for _ in 0..DRAIN_TURNS_MAX {
+            let seen = |station: &Station<Scheme>| {
+                let counted = station.counters();
+                counted.taken + counted.left_to_kernel
+            };
+            let before = seen(&self.station);
+            // A device that is gone has nothing more to say.
+            if self.station.turn(&mut open.io).is_err() || seen(&self.station) == before {
+                return;
+            }
+        }
+    }
+
+    /// Leaves the packets to the kernel, and sends on what it did not get.
+    fn stop_helping(&mut self) {
+        let Attachment::Open(open) = &mut self.attachment else { return };
+        if open.rules.take().is_some() {
+            self.drain();
+        }
+        self.station.act(Acting::Observing);
+    }
+
+    fn detach(&mut self, next: Attachment) {
+        self.overruns = self.overruns();
+        self.attachment = next;
+    }
+
+    /// Leaves everything to the kernel.
+    pub(super) fn close(&mut self) {
+        self.stop_helping();
+        self.detach(Attachment::Off);
+    }
+
+    /// Takes other settings, of devices, hosts or the scheme; a scheme begins anew.
+    ///
+    /// # Errors
+    /// If there are no such devices; then nothing has changed.
+    pub(super) fn rebuild(&mut self, config: &DaemonConfig) -> Result<()> {
+        let next = Link::new(config, self.clock)?;
+        self.close();
+        *self = Link { overruns: self.overruns, ..next };
+        Ok(())
+    }
+
+    /// Looks whether the devices are those that were opened, or there again; says what changed.
+    ///
+    /// # Errors
+    /// If rules cannot be had though the devices are there.
+    pub(super) fn look_at_devices(
+        &mut self,
+        mode: Mode,
+        config: &DaemonConfig,
+    ) -> Result<Option<Change>> {
+        match &self.attachment {
+            Attachment::Off => Ok(None),
+            Attachment::Open(open) => {
+                let why = [Side::WIRED, Side::RADIO].into_iter().find_map(|side| {
+                    let known = open.io.socket(side).interface();
+                    match device::state(&known.name) {
+                        Ok(state) if state.interface == *known => None,
+                        Ok(_) => Some(format!("{} has become another device", known.name)),
+                        Err(_) => Some(format!("{} is gone", known.name)),
+                    }
+                });
+                Ok(why.map(|why| {
+                    self.lose(why.clone());
+                    Change::Lost(why)
+                }))
+            }
+            Attachment::Waiting { .. } => {
+                if let Err(error) = machine::devices(config) {
+                    self.attachment = Attachment::Waiting { why: format!("{error:#}") };
+                    return Ok(None);
+                }
+                self.enter(mode, config)?;
+                Ok(Some(Change::Back))
+            }
+        }
+    }
+
+    /// Looks whether the machine has other addresses than when the devices were opened: packets to
+    /// itself are not taken. True if it has; then the rules are others, too.
+    ///
+    /// # Errors
+    /// If devices or rules cannot be had.
+    pub(super) fn look_at_addresses(&mut self, mode: Mode, config: &DaemonConfig) -> Result<bool> {
+        let is_open = matches!(self.attachment, Attachment::Open(_));
+        if !is_open || selection(config)? == self.selection {
+            return Ok(false);
+        }
+        self.close();
+        self.enter(mode, config)?;
+        Ok(true)
+    }
+
+    /// A device failed: leaves everything to the kernel until it is there again.
+    pub(super) fn lose(&mut self, why: String) {
+        self.detach(Attachment::Waiting { why });
+    }
+
+    /// What is wrong with the devices, if anything is.
+    pub(super) fn problem(&self) -> Option<String> {
+        match &self.attachment {
+            Attachment::Off => None,
+            Attachment::Waiting { why } => Some(why.clone()),
+            Attachment::Open(open) => [Side::WIRED, Side::RADIO].into_iter().find_map(|side| {
+                let name = &open.io.socket(side).interface().name;
+                let running = device::state(name).is_ok_and(|state| state.running);
+                (!running).then(|| format!("{name} is down"))
+            }),
+        }
+    }
+
+    /// Frames lost so far because they came faster than they were taken.
+    pub(super) fn overruns(&mut self) -> u64 {
+        if let Attachment::Open(open) = &self.attachment {
+            self.overruns += open.io.overruns();
+        }
+        self.overruns
+    }
+}
+
+/// What became of the devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// One is gone.
+    Lost(String),
+    /// All are there again.
+    Back,
+}
+
+/// The scheme, with a random key for its table of flows, so that nobody outside can choose
+/// four-tuples that collide in it.
+fn scheme(config: &DaemonConfig) -> Result<Scheme> {
+    let named = node::base_station::compose(&config.scheme);
+    let mut scheme =
+        named.with_context(|| format!("scheme = {}: no such scheme", config.scheme))?;
+    if let Scheme::Snoop(agent) = scheme {
+        let key = RandomState::new().build_hasher().finish();
+        let config = agent.config().clone();
+        scheme = Scheme::Snoop(Box::new(schemes::snoop::Agent::with_key(config, key)));
+    }
+    if let Some(rate) = config.radio_rate {
+        scheme.set_link_rate(rate);
+    }
+    Ok(scheme)
+}
+
+fn selection(config: &DaemonConfig) -> Result<Selection> {
+    let (wired, radio) = machine::devices(config)?;
+    let mobile = *config.mobile.first().context("mobile: expected an address prefix")?;
+    // Of a family that is not taken no address matters.
+    let is_of_mobiles = |own: &IpAddr| {
+        config.mobile.iter().any(|prefix| prefix.network().is_ipv4() == own.is_ipv4())
+    };
+    let own = own_addresses()?.into_iter().filter(is_of_mobiles).collect();
+    Ok(Selection { mobile, own, wired: wired.mac, radio: radio.mac })
+}
+
+/// The addresses of all devices of this network namespace.
+fn own_addresses() -> Result<Vec<IpAddr>> {
+    let output =
+        Command::new("ip").args(["-json", "address", "show"]).output().context("run ip address")?;
+    let devices: Vec<serde_json::Value> =
+        serde_json::from_slice(&output.stdout).context("read what ip address says")?;
+    let addresses = devices.iter().filter_map(|device| device["addr_info"].as_array()).flatten();
+    Ok(addresses.filter_map(|address| address["local"].as_str()?.parse().ok()).collect())
+}
