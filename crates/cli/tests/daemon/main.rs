@@ -48,7 +48,11 @@ fn a_transfer_survives_twenty_switches_of_mode() {
         // What the switches cost: segments sent again, and those that came twice.
         let counters = "TcpOutSegs TcpRetransSegs TcpExtTCPDSACKRecv TcpExtTCPTimeouts";
         let counted = sh(&format!("ip netns exec {} nstat -az {counters}", net::FIXED));
-        println!("{} MB, daemon sent {}\n{counted}", bytes / 1_000_000, daemon.count("/packets/sent"));
+        println!(
+            "{} MB, daemon sent {}\n{counted}",
+            bytes / 1_000_000,
+            daemon.count("/packets/sent")
+        );
     });
 }
 

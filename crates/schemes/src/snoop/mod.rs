@@ -321,6 +321,7 @@ impl Agent {
             Notice::MobileUp(address) => (false, self.hosts.set_away(address, None)),
             Notice::LinkMayBeUp(Side::RADIO) => return self.on_hint(sink, now),
             Notice::Forget => return self.forget_all(),
+            Notice::ForgetFlow(key) => return self.forget_connection(&key),
             _ => return,
         };
         for slot in slots {
@@ -338,8 +339,7 @@ impl Agent {
     #[cold]
     fn on_syn_or_reset(&mut self, packet: &Packet, tcp: &Header, origin: Origin) {
         let Some(key) = origin.flow_of(packet) else { return };
-        self.forget(&key);
-        self.uplinks.forget(&key.reversed());
+        self.forget_connection(&key);
         self.handshakes.note(key, origin, tcp);
     }
 
@@ -382,6 +382,11 @@ impl Agent {
                 None => self.timers.clear(slot),
             }
         }
+    }
+
+    fn forget_connection(&mut self, key: &FlowKey) {
+        self.forget(key);
+        self.uplinks.forget(&key.reversed());
     }
 
     /// SNOOP-GEN-3: all state is soft.

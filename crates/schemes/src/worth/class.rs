@@ -170,7 +170,7 @@ impl Class {
         let before = self.verdict;
         self.verdict = if low > 0.0 {
             Verdict::Gain
-        } else if high < 0.0 && libm::expm1(difference) < -worth.harm_budget {
+        } else if high < 0.0 && libm::expm1(difference) < -f64::from(worth.harm_budget_ppm) / 1e6 {
             Verdict::Harm
         } else if high < GAIN_MIN {
             Verdict::NoGain
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn worth_harm_within_the_budget_is_none() {
-        let worth = Worth { harm_budget: 0.2, ..Worth::default() };
+        let worth = Worth { harm_budget_ppm: 200_000, ..Worth::default() };
         let mut class = Class::new("test".into());
         for step in 0..16 {
             let scatter = 1.0 + f64::from(step % 2) / 1000.0;
