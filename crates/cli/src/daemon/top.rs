@@ -138,6 +138,7 @@ impl Table {
             Sort::Age => flows.sort_by(by("age_s", -1.0)),
         }
         let mut lines = self.head(before);
+        lines.extend(self.totals["classes"].as_array().into_iter().flatten().filter_map(of_class));
         lines.push(keys.to_owned());
         lines.push(row([
             "FROM",
@@ -186,6 +187,33 @@ impl Table {
             ),
         ]
     }
+}
+
+/// What help is worth to a class, if anything is known of it.
+fn of_class(class: &Value) -> Option<String> {
+    let number = |key: &str| class[key].as_f64().unwrap_or(0.0);
+    let name = class["name"].as_str().unwrap_or("?");
+    if number("would_repair") > 0.0 {
+        return Some(format!(
+            "class {name}: observed {} repairs that flows waited for, at most {} of {} busy saved",
+            number("would_repair"),
+            time(number("would_save_s")),
+            time(number("observed_busy_s")),
+        ));
+    }
+    let flows = [number("flows_helped"), number("flows_control")];
+    if flows == [0.0; 2] {
+        return None;
+    }
+    let gain = match (class["gain_low"].as_f64(), class["gain_high"].as_f64()) {
+        (Some(low), Some(high)) => format!("gain {:+.0} % to {:+.0} %", low * 1e2, high * 1e2),
+        _ => "too few to tell".to_owned(),
+    };
+    let verdict = class["verdict"].as_str().unwrap_or("?");
+    Some(format!(
+        "class {name}: {verdict}; {gain}, of {} flows with help and {} without",
+        flows[0], flows[1]
+    ))
 }
 
 fn of_flow(flow: &Value) -> String {
@@ -245,6 +273,25 @@ mod tests {
             "doing": "watches", "left_alone": null, "cached_bytes": cached,
             "round_trip_s": 0.0123, "wired_round_trip_s": null, "interventions": 4,
         })
+    }
+
+    #[test]
+    fn worth_a_class_has_a_line_once_something_is_known() {
+        let class = |helped: u32, gain: Option<f64>| {
+            json!({
+                "name": "trains", "verdict": "gain", "flows_helped": helped, "flows_control": 9,
+                "gain_low": gain, "gain_high": gain.map(|gain| gain + 0.2),
+            })
+        };
+        let line = of_class(&class(40, Some(0.123))).expect("a line");
+        let expected = "class trains: gain; gain +12 % to +32 %, of 40 flows with help and 9";
+        assert!(line.starts_with(expected), "{line}");
+        assert!(of_class(&class(40, None)).expect("a line").contains("too few to tell"));
+        assert_eq!(of_class(&json!({ "name": "others", "verdict": "open" })), None);
+        let seen = json!({
+            "name": "others", "would_repair": 12, "would_save_s": 3.4, "observed_busy_s": 60.0,
+        });
+        assert!(of_class(&seen).expect("a line").contains("12 repairs"));
     }
 
     #[test]

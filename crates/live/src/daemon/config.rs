@@ -3,7 +3,8 @@
 use super::control::Control;
 use super::selection::Prefix;
 use crate::io::inline::Devices;
-use sansio::BitRate;
+use sansio::{BitRate, Duration};
+use schemes::worth::Worth;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -23,6 +24,12 @@ pub struct DaemonConfig {
     pub next_hops: Vec<(IpAddr, Mac)>,
     /// The scheme, by one of the names in `schemes::Scheme::NAMES`.
     pub scheme: String,
+    /// How it is measured what help is worth.
+    pub worth: Worth,
+    /// Classes of mobile hosts for which that is measured, by name; others are one of their own.
+    pub classes: Vec<(String, Vec<Prefix>)>,
+    /// Where in each minute (UTC) a schedule says that the link is back, if it was gone.
+    pub back_at: Vec<Duration>,
     /// The radio's rate, which bounds probing; measured if not known.
     pub radio_rate: Option<BitRate>,
     /// What it does at the start.
@@ -50,6 +57,9 @@ impl DaemonConfig {
             mobile,
             next_hops: Vec::new(),
             scheme: "snoop-modern".to_owned(),
+            worth: Worth::NONE,
+            classes: Vec::new(),
+            back_at: Vec::new(),
             radio_rate: None,
             mode: Mode::Help,
             forwarding: Forwarding::Routed,

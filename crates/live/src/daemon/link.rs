@@ -5,13 +5,14 @@ use super::config::{DaemonConfig, Mode};
 use super::machine;
 use super::neighbours::Neighbours;
 use super::rules::{self, Rules};
-use super::selection::Selection;
+use super::selection::{Prefix, Selection};
 use super::station::{Acting, Departures, Station};
 use crate::io::inline::Inline;
 use crate::sys::{Clock, device};
 use anyhow::{Context, Result};
 use sansio::Side;
 use schemes::Scheme;
+use schemes::worth::Measured;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 use std::process::Command;
@@ -19,7 +20,7 @@ use std::process::Command;
 /// The station and what it is attached to.
 #[derive(Debug)]
 pub(super) struct Link {
-    pub(super) station: Station<Scheme>,
+    pub(super) station: Station<Measured<Scheme>>,
     pub(super) attachment: Attachment,
     /// What the station takes, for nft.
     selection: Selection,
@@ -63,7 +64,11 @@ impl Link {
             if scheme.wants_departures() { Departures::Reported } else { Departures::Silent };
         let neighbours = Neighbours::configured(config.next_hops.iter().copied());
         let selection = selection(config)?;
-        let station = Station::new(scheme, departures, selection.clone(), neighbours);
+        let classes = config.classes.iter().map(|(name, prefixes)| {
+            (name.clone(), prefixes.iter().map(Prefix::network_and_bits).collect())
+        });
+        let measured = Measured::new(scheme, config.worth.clone(), classes, random());
+        let station = Station::new(measured, departures, selection.clone(), neighbours);
         Ok(Link { station, attachment: Attachment::Off, selection, clock, overruns: 0 })
     }
 
@@ -94,7 +99,7 @@ impl Link {
     fn attach(&mut self, config: &DaemonConfig) -> Result<()> {
         self.selection = selection(config)?;
         self.station.select(self.selection.clone());
-        self.station.act(Acting::Observing);
+        self.act(Acting::Observing);
         let io = Inline::open(&config.devices, self.clock)?;
         self.attachment = Attachment::Open(Box::new(Open { io, rules: None }));
         Ok(())
@@ -110,15 +115,20 @@ impl Link {
             let text = self.selection.table(rules::TABLE, wired, radio)?;
             open.rules = Some(Rules::install(&text)?);
         }
-        self.station.act(Acting::Helping);
+        self.act(Acting::Helping);
         Ok(())
+    }
+
+    fn act(&mut self, acting: Acting) {
+        self.station.act(acting);
+        self.station.engine_mut().set_acts(acting == Acting::Helping);
     }
 
     /// Takes all that waits in the sockets.
     fn drain(&mut self) {
         let Attachment::Open(open) = &mut self.attachment else { return };
         for _ in 0..DRAIN_TURNS_MAX {
-            let seen = |station: &Station<Scheme>| {
+            let seen = |station: &Station<Measured<Scheme>>| {
                 let counted = station.counters();
                 counted.taken + counted.left_to_kernel
             };
@@ -136,7 +146,7 @@ impl Link {
         if open.rules.take().is_some() {
             self.drain();
         }
-        self.station.act(Acting::Observing);
+        self.act(Acting::Observing);
     }
 
     fn detach(&mut self, next: Attachment) {
@@ -255,14 +265,17 @@ fn scheme(config: &DaemonConfig) -> Result<Scheme> {
     let mut scheme =
         named.with_context(|| format!("scheme = {}: no such scheme", config.scheme))?;
     if let Scheme::Snoop(agent) = scheme {
-        let key = RandomState::new().build_hasher().finish();
         let config = agent.config().clone();
-        scheme = Scheme::Snoop(Box::new(schemes::snoop::Agent::with_key(config, key)));
+        scheme = Scheme::Snoop(Box::new(schemes::snoop::Agent::with_key(config, random())));
     }
     if let Some(rate) = config.radio_rate {
         scheme.set_link_rate(rate);
     }
     Ok(scheme)
+}
+
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 fn selection(config: &DaemonConfig) -> Result<Selection> {

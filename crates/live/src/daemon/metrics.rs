@@ -3,6 +3,7 @@
 
 use super::config::Mode;
 use super::snapshot::{Snapshot, Turns};
+use serde_json::Value;
 use std::fmt::{Display, Write};
 
 /// Counters of the packets between the devices.
@@ -79,6 +80,7 @@ pub fn text(snapshot: &Snapshot) -> String {
     page.head("held_bytes_max", "gauge", "The most that it held at once.");
     page.value("held_bytes_max", &[], snapshot.held_bytes_max);
     of_scheme(&mut page, snapshot);
+    of_classes(&mut page, &snapshot.classes);
     page.head("interventions_total", "counter", "What the scheme did, by rule and deed.");
     for one in &snapshot.interventions {
         page.value("interventions_total", &[("rule", one.rule), ("did", one.did)], one.count);
@@ -98,6 +100,64 @@ fn of_scheme(page: &mut Page, snapshot: &Snapshot) {
             page.head(name, "counter", help);
             page.value(name, &[], value);
         }
+    }
+}
+
+/// What is measured of a class: name, help, key in the snapshot, and a further label.
+type OfClass =
+    (&'static str, &'static str, &'static [(&'static str, (&'static str, &'static str))]);
+const OF_CLASS: [OfClass; 6] = [
+    (
+        "class_flows",
+        "Flows that counted, lately.",
+        &[("flows_helped", ("group", "helped")), ("flows_control", ("group", "control"))],
+    ),
+    (
+        "class_goodput_bits_per_second",
+        "Geometric mean of their goodput while busy.",
+        &[
+            ("goodput_helped_bps", ("group", "helped")),
+            ("goodput_control_bps", ("group", "control")),
+        ],
+    ),
+    (
+        "class_gain_ratio",
+        "Goodput with help over without, less one: 95 % bounds.",
+        &[("gain_low", ("bound", "low")), ("gain_high", ("bound", "high"))],
+    ),
+    (
+        "class_would_repair",
+        "Repairs that help would have made while observing.",
+        &[("would_repair", ("mode", "observe"))],
+    ),
+    (
+        "class_would_save_seconds",
+        "Waiting that it would have saved at most.",
+        &[("would_save_s", ("mode", "observe"))],
+    ),
+    (
+        "class_observed_busy_seconds",
+        "Time in which observed flows were busy.",
+        &[("observed_busy_s", ("mode", "observe"))],
+    ),
+];
+
+fn of_classes(page: &mut Page, classes: &[Value]) {
+    for (name, help, keys) in OF_CLASS {
+        page.head(name, "gauge", help);
+        for class in classes {
+            let of = class["name"].as_str().unwrap_or_default();
+            for (key, label) in keys {
+                if let Some(value) = class[*key].as_f64() {
+                    page.value(name, &[("class", of), *label], value);
+                }
+            }
+        }
+    }
+    page.head("class_verdict", "gauge", "Always 1; the label says what follows for the class.");
+    for class in classes {
+        let text = |key: &str| class[key].as_str().unwrap_or_default();
+        page.value("class_verdict", &[("class", text("name")), ("verdict", text("verdict"))], 1);
     }
 }
 
@@ -158,6 +218,7 @@ mod tests {
     use super::super::snapshot::Intervention;
     use super::*;
     use prometheus_parse::{Scrape, Value};
+    use serde_json::json;
 
     fn snapshot() -> Snapshot {
         let mut turns = Turns::default();
@@ -176,6 +237,12 @@ mod tests {
             overruns: 3,
             packets: Default::default(),
             scheme: super::super::snapshot::of_scheme(&scheme),
+            classes: vec![json!({
+                "name": "trains", "verdict": "gain", "flows_helped": 70, "flows_control": 9,
+                "goodput_helped_bps": 8e6, "goodput_control_bps": 4e6,
+                "gain_low": 0.5, "gain_high": 1.5,
+                "would_repair": 3, "would_save_s": 1.25, "observed_busy_s": 60.0,
+            })],
             interventions: vec![Intervention { rule: "MOD-1", did: "said \"no\"", count: 4 }],
             turns,
         }
@@ -198,6 +265,8 @@ mod tests {
         assert_eq!(value("lasthop_overruns_total", ""), Value::Counter(3.0));
         assert_eq!(value("lasthop_held_bytes", ""), Value::Gauge(7.0));
         assert_eq!(value("lasthop_interventions_total", "MOD-1"), Value::Counter(4.0));
+        assert_eq!(value("lasthop_class_gain_ratio", "low"), Value::Gauge(0.5));
+        assert_eq!(value("lasthop_class_verdict", "gain"), Value::Gauge(1.0));
         let Value::Histogram(turns) = value("lasthop_turn_seconds", "") else {
             panic!("a histogram")
         };

@@ -28,6 +28,7 @@ pub mod metrics;
 pub mod neighbours;
 pub mod rules;
 pub mod ruleset;
+mod schedule;
 pub mod selection;
 mod server;
 mod service;

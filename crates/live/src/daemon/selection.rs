@@ -55,6 +55,11 @@ impl Prefix {
     pub fn network(&self) -> IpAddr {
         self.network
     }
+
+    /// The network's address, and the number of its bits that count.
+    pub fn network_and_bits(&self) -> (IpAddr, u8) {
+        (self.network, self.bits)
+    }
 }
 
 impl FromStr for Prefix {

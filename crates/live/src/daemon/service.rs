@@ -7,15 +7,16 @@ use super::link::{Attachment, Change, Link};
 use super::manager::Manager;
 use super::server::Server;
 use super::snapshot::{self, Board, Interventions, Snapshot, Turns};
-use super::{machine, settings};
+use super::{machine, schedule, settings};
 use crate::sys::device::Changes;
 use crate::sys::poll::Poll;
 use crate::sys::signals::Signals;
 use crate::sys::{Clock, process};
 use anyhow::{Context, Result, ensure};
-use sansio::{Duration, Event, EventKind, Instant, Side};
+use sansio::{Duration, Event, EventKind, Instant, Notice, Side};
 use schemes::Scheme;
 use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Runs a daemon until SIGTERM, SIGINT, an order to stop, or the end of its controlling input.
 /// SIGHUP has it read its file again.
@@ -65,6 +66,8 @@ struct Service {
     server: Option<Server>,
     counted: Counted,
     tick_at: Instant,
+    /// When the schedule says that the link is back.
+    hint_at: Option<Instant>,
     /// Something changed at devices or addresses since the last tick.
     changed: bool,
     /// What an order or a file asked for and could not be had.
@@ -121,6 +124,7 @@ impl Service {
             server,
             counted: Counted::default(),
             tick_at: Instant::ZERO,
+            hint_at: None,
             changed: false,
             failure: None,
             problem: None,
@@ -139,7 +143,11 @@ impl Service {
             if self.clock.now() >= self.tick_at {
                 self.tick()?;
             }
-            let until = deadline.map_or(self.tick_at, |at| at.min(self.tick_at));
+            if self.hint_at.is_some_and(|at| at <= self.clock.now()) {
+                self.hint();
+            }
+            let dues = [deadline, self.hint_at].into_iter().flatten();
+            let until = dues.fold(self.tick_at, Instant::min);
             let ready = self.poll.wait(Some(self.clock.monotonic_at(until)))?;
             let ready = ready.iter().fold(0_u64, |all, token| all | 1 << token);
             let is_ready = |token: u64| ready & (1 << token) != 0;
@@ -164,6 +172,22 @@ impl Service {
         Ok(())
     }
 
+    /// The schedule says that the link is back, if it was gone.
+    fn hint(&mut self) {
+        if let Attachment::Open(open) = &mut self.link.attachment {
+            self.link.station.notice(Notice::LinkMayBeUp(Side::RADIO), &mut open.io);
+            self.note_events(self.clock.now());
+        }
+        self.plan_hint();
+    }
+
+    /// Looks at the wall clock, which may have been set, for the next hint.
+    fn plan_hint(&mut self) {
+        let utc = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let wait = schedule::until_next(&self.config.back_at, utc);
+        self.hint_at = wait.map(|wait| self.clock.now() + wait);
+    }
+
     /// Packets and timers; returns when the next timer is due.
     #[inline]
     fn turn(&mut self) -> Option<Instant> {
@@ -174,7 +198,7 @@ impl Service {
             self.lose(format!("{error:#}"));
             return None;
         }
-        let held = station.engine().held_bytes();
+        let held = station.engine().inner().held_bytes();
         self.counted.held_bytes_max = self.counted.held_bytes_max.max(held);
         let deadline = station.next_deadline();
         self.note_events(began);
@@ -234,9 +258,10 @@ impl Service {
         }
         self.counted.overruns = overruns;
         let Link { station, .. } = &self.link;
-        if let Scheme::Snoop(agent) = station.engine() {
+        if let Scheme::Snoop(agent) = station.engine().inner() {
             self.counted.interventions.forget_all_but(|key| agent.knows(key));
         }
+        self.plan_hint();
         self.journal.tell_left_out(now);
         self.look_for_problems(now);
         self.publish(now);
@@ -467,7 +492,8 @@ fn snapshot_of(
     now: Instant,
 ) -> Snapshot {
     let overruns = link.overruns();
-    let scheme = link.station.engine();
+    let measured = link.station.engine();
+    let scheme = measured.inner();
     Snapshot {
         seconds: now.as_secs_f64(),
         mode,
@@ -479,6 +505,7 @@ fn snapshot_of(
         overruns,
         packets: link.station.counters(),
         scheme: snapshot::of_scheme(scheme),
+        classes: snapshot::of_classes(measured),
         interventions: counted.interventions.totals(),
         turns: counted.turns,
     }

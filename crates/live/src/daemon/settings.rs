@@ -7,7 +7,9 @@ use super::config::{BackEnd, DaemonConfig, Forwarding, Log, Mode, Place};
 use super::control::Control;
 use super::selection::Prefix;
 use crate::io::inline::Devices;
-use node::scenario::{self, Axis, Rate, ScenarioError};
+use node::scenario::{self, Axis, Rate, ScenarioError, Time};
+use sansio::Duration;
+use schemes::worth::Worth;
 use serde::Deserialize;
 use serde::de::Error as _;
 use std::collections::BTreeMap;
@@ -27,6 +29,12 @@ struct Document {
     #[serde(default)]
     next_hops: BTreeMap<Parsed<IpAddr>, Parsed<HardwareAddress>>,
     scheme: Option<SchemeName>,
+    #[serde(default)]
+    worth: Measuring,
+    #[serde(default)]
+    class: Vec<Class>,
+    #[serde(default)]
+    schedule: Schedule,
     radio_rate: Option<Rate>,
     mode: Option<Mode>,
     forwarding: Option<Forwarding>,
@@ -36,6 +44,26 @@ struct Document {
     metrics: Metrics,
     #[serde(default)]
     log: Log,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Measuring {
+    control_share: Option<Share<50>>,
+    harm_budget: Option<Share<100>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Class {
+    name: String,
+    mobile: Axis<Parsed<Prefix>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Schedule {
+    back_at: Option<Axis<WithinMinute>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -70,6 +98,16 @@ pub fn parse(file: &str, text: &str, place: Place) -> Result<DaemonConfig, Scena
         mobile: document.mobile.0.into_iter().map(|prefix| prefix.0).collect(),
         next_hops: document.next_hops.into_iter().map(|(host, hop)| (host.0, hop.0.0)).collect(),
         scheme: document.scheme.map_or_else(|| "snoop-modern".to_owned(), |scheme| scheme.0),
+        worth: Worth {
+            control_ppm: share_or(document.worth.control_share, Worth::default().control_ppm),
+            harm_budget_ppm: share_or(document.worth.harm_budget, Worth::default().harm_budget_ppm),
+            ..Worth::default()
+        },
+        classes: document.class.into_iter().map(Class::named).collect(),
+        back_at: document
+            .schedule
+            .back_at
+            .map_or_else(Vec::new, |times| times.0.into_iter().map(|time| time.0).collect()),
         radio_rate: document.radio_rate.map(|Rate(rate)| rate),
         // Who says nothing changes nothing.
         mode: document.mode.unwrap_or(Mode::Observe),
@@ -102,6 +140,14 @@ fn contradiction(config: &DaemonConfig) -> Option<(&'static str, String)> {
         if high == wired {
             let expected = "expected a device toward the mobile hosts, not wired";
             return Some(("radio-high", format!("radio-high = {high}: {expected}")));
+        }
+    }
+    let named = |name: &str| config.classes.iter().filter(|(other, _)| other == name).count();
+    for (name, _) in &config.classes {
+        if name.is_empty() || name == "others" || named(name) > 1 {
+            let expected = "a name of its own for each class, and none called `others`, which \
+                            are all that are in no class";
+            return Some(("name", format!("class name `{name}`: expected {expected}")));
         }
     }
     if let Some((key, message)) = not_yet(config) {
@@ -137,6 +183,48 @@ impl<'de, T: Described> Deserialize<'de> for Parsed<T> {
         let text = String::deserialize(from)?;
         let wrong = |_| D::Error::custom(format!("`{text}` is not {}", T::EXPECTED));
         text.parse().map(Parsed).map_err(wrong)
+    }
+}
+
+/// A share, such as `5%`, up to so many percent; in parts per million.
+struct Share<const PERCENT_MAX: u32>(u32);
+
+impl<'de, const PERCENT_MAX: u32> Deserialize<'de> for Share<PERCENT_MAX> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        match percent.filter(|percent| (0.0..=f64::from(PERCENT_MAX)).contains(percent)) {
+            Some(percent) => Ok(Share((percent * 1e4).round() as u32)),
+            None => Err(D::Error::custom(format!(
+                "`{text}` is not a share; expected one from 0% to {PERCENT_MAX}%"
+            ))),
+        }
+    }
+}
+
+fn share_or<const PERCENT_MAX: u32>(share: Option<Share<PERCENT_MAX>>, otherwise: u32) -> u32 {
+    share.map_or(otherwise, |share| share.0)
+}
+
+impl Class {
+    fn named(self) -> (String, Vec<Prefix>) {
+        (self.name, self.mobile.0.into_iter().map(|prefix| prefix.0).collect())
+    }
+}
+
+/// A time within a minute, such as `12.1s`.
+struct WithinMinute(Duration);
+
+impl<'de> Deserialize<'de> for WithinMinute {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Time(time) = Time::deserialize(from)?;
+        match time < Duration::from_secs(60) {
+            true => Ok(WithinMinute(time)),
+            false => Err(D::Error::custom(format!(
+                "`{}s` is not within a minute; expected 0s to 59.999s",
+                time.as_secs_f64()
+            ))),
+        }
     }
 }
 
@@ -254,6 +342,21 @@ mod tests {
     }
 
     #[test]
+    fn classes_shares_and_schedules_arrive() {
+        let text = format!(
+            "{LEAST}[worth]\ncontrol-share = \"2.5%\"\nharm-budget = \"0%\"\n[schedule]\n\
+             back-at = [\"12.15s\", \"27.15s\"]\n[[class]]\nname = \"trains\"\n\
+             mobile = [\"10.0.2.0/26\", \"fd00::/64\"]\n"
+        );
+        let config = parse("f.toml", &text, Place::Gateway).expect("it is complete");
+        assert_eq!((config.worth.control_ppm, config.worth.harm_budget_ppm), (25_000, 0));
+        assert_eq!(config.back_at, [12_150, 27_150].map(Duration::from_millis));
+        assert_eq!((config.classes[0].0.as_str(), config.classes[0].1.len()), ("trains", 2));
+        let twice = format!("{text}[[class]]\nname = \"trains\"\nmobile = \"10.0.9.0/24\"\n");
+        assert!(refused(Place::Gateway, &twice).contains("class name `trains`: expected"));
+    }
+
+    #[test]
     fn errors_name_the_line_the_value_and_what_was_expected() {
         let cases = [
             ("mobile = \"10.0.2.0/33\"", "`10.0.2.0/33` is not an address prefix"),
@@ -265,6 +368,9 @@ mod tests {
             ("metrics.listen = \"9464\"", "`9464` is not an address with a port"),
             ("log.level = \"loud\"", "unknown variant `loud`"),
             ("next-hops = { \"10.0.2.9\" = \"2:0\" }", "`2:0` is not a link-layer address"),
+            ("worth.control-share = \"60%\"", "`60%` is not a share; expected one from 0% to 50%"),
+            ("worth.harm-budget = 5", "invalid type: integer `5`, expected a string"),
+            ("schedule.back-at = \"60s\"", "`60s` is not within a minute"),
             ("forwarding = \"bridge\"", "expected \"routed\""),
             ("back-end = \"fast\"", "expected \"auto\" or"),
             ("radio-high = \"eth3\"", "expected none at a gateway"),

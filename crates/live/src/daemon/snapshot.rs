@@ -5,6 +5,7 @@ use super::station::Counters;
 use sansio::{Duration, FlowKey, Instant};
 use schemes::Scheme;
 use schemes::snoop::{FlowView, Heading};
+use schemes::worth::{ClassReport, Measured};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub struct Snapshot {
     pub packets: Counters,
     /// What the scheme itself counts; null if it counts nothing.
     pub scheme: Value,
+    /// What help is worth, by class of mobile hosts.
+    pub classes: Vec<Value>,
     /// What the scheme did, by rule.
     pub interventions: Vec<Intervention>,
     /// How long the loop was busy at a time.
@@ -139,22 +142,23 @@ impl Interventions {
 
 /// What is known of the flows, the most recently active first: one line of JSON.
 pub(super) fn flows(
-    scheme: &Scheme,
+    measured: &Measured<Scheme>,
     interventions: &Interventions,
     most: usize,
     now: Instant,
 ) -> String {
-    let mut views: Vec<FlowView> = match scheme {
+    let mut views: Vec<FlowView> = match measured.inner() {
         Scheme::Snoop(agent) => agent.views(now).collect(),
         Scheme::Plain(_) => Vec::new(),
     };
     views.sort_by_key(|view| (view.idle, view.key));
     let shown: Vec<Value> =
-        views.iter().take(most).map(|view| of_view(view, interventions)).collect();
+        views.iter().take(most).map(|view| of_view(view, measured, interventions)).collect();
     json!({ "seconds": now.as_secs_f64(), "total": views.len(), "flows": shown }).to_string()
 }
 
-fn of_view(view: &FlowView, interventions: &Interventions) -> Value {
+fn of_view(view: &FlowView, measured: &Measured<Scheme>, interventions: &Interventions) -> Value {
+    let seen = measured.flow(&view.key);
     let counted = interventions.by_flow.get(&view.key);
     json!({
         "from": view.key.source.to_string(),
@@ -171,7 +175,32 @@ fn of_view(view: &FlowView, interventions: &Interventions) -> Value {
         "interventions": counted.map_or(0, |counted| counted.count),
         "last_rule": counted.map(|counted| counted.last.0),
         "last_did": counted.map(|counted| counted.last.1),
+        "bytes": seen.map(|seen| seen.bytes),
+        "busy_s": seen.map(|seen| seen.busy.as_secs_f64()),
+        "sender_repeats": seen.map(|seen| seen.repeats),
+        "would_repair": seen.map(|seen| seen.would_repair),
+        "would_save_s": seen.map(|seen| seen.would_save.as_secs_f64()),
     })
+}
+
+/// What help is worth to each class, and what it would be worth, as far as the observed flows tell.
+pub(super) fn of_classes(measured: &Measured<Scheme>) -> Vec<Value> {
+    let class = |class: ClassReport| {
+        json!({
+            "name": class.name,
+            "verdict": class.verdict.name(),
+            "flows_helped": class.flows[0],
+            "flows_control": class.flows[1],
+            "goodput_helped_bps": class.goodput[0].map(|bytes| bytes * 8.0),
+            "goodput_control_bps": class.goodput[1].map(|bytes| bytes * 8.0),
+            "gain_low": class.gain.map(|(low, _)| low),
+            "gain_high": class.gain.map(|(_, high)| high),
+            "would_repair": class.would_repair,
+            "would_save_s": class.would_save.as_secs_f64(),
+            "observed_busy_s": class.observed_busy.as_secs_f64(),
+        })
+    };
+    measured.classes().map(class).collect()
 }
 
 /// What the scheme itself counts.

@@ -250,10 +250,10 @@ impl<E: Engine> Measured<E> {
         let Some(slot) = self.index.remove(key) else { return };
         self.free.push(slot);
         let Some(ledger) = self.ledgers[slot as usize].take() else { return };
-        if self.acts
-            && let Some(goodput) = ledger.goodput(now)
-        {
-            let (_, class) = &mut self.classes[ledger.class()];
+        let (_, class) = &mut self.classes[ledger.class()];
+        if !self.acts {
+            class.observed(&ledger.report());
+        } else if let Some(goodput) = ledger.goodput(now) {
             class.add(ledger.group(), goodput, &self.worth);
         }
     }
