@@ -28,7 +28,7 @@ pub(crate) struct GatewayArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BaseStationArgs {
-    /// Configuration file (TOML), in place of the other options; SIGHUP has the daemon read it again
+    /// Configuration file (TOML), in place of the other options; SIGHUP has it read again
     #[arg(long, value_name = "FILE", required_unless_present_all = ["wired", "radio", "mobile"])]
     pub(crate) config: Option<PathBuf>,
     /// Say whether the file and this machine are fine; change nothing
