@@ -28,7 +28,7 @@ pub(crate) struct GatewayArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BaseStationArgs {
-    /// Configuration file (TOML), in place of the other options; SIGHUP has the daemon read it again
+    /// Configuration file (TOML), in place of the other options; SIGHUP has it read again
     #[arg(long, value_name = "FILE", required_unless_present_all = ["wired", "radio", "mobile"])]
     pub(crate) config: Option<PathBuf>,
     /// Say whether the file and this machine are fine; change nothing
@@ -58,7 +58,6 @@ pub(crate) struct BaseStationArgs {
     pub(crate) control: Option<String>,
 }
 
-/// Orders: mode off|observe|help, flows [COUNT], stats, reload, link down, link up, forget, stop.
 #[derive(Debug, Args)]
 #[command(after_help = "ORDERS
   mode off|observe|help   do this from now on; no connection suffers
@@ -66,6 +65,8 @@ pub(crate) struct BaseStationArgs {
   stats                   everything that is counted
   reload                  read the configuration file again, as SIGHUP does
   link down, link up      the radio is gone, or back: nobody has to find out by probing
+  link maybe-up           if it was gone it is probably back: a schedule says so
+  mobile ADDRESS down|up  the same of one mobile host
   forget                  let go of all that is known of flows; none is harmed
   stop                    give everything back and end")]
 pub(crate) struct CtlArgs {

@@ -83,7 +83,7 @@ fn a_changed_file_is_read_on_sighup_and_a_bad_one_changes_nothing() {
             wait_until("it refuses", || daemon.log().contains("event=reload-refused"));
             let said = format!("{}:6: `snop` is not a scheme; expected plain", file.display());
             assert!(daemon.log().contains(&said), "{}", daemon.log());
-            assert_eq!(daemon.ask("reload")["error"].as_str().is_some(), true);
+            assert!(daemon.ask("reload")["error"].is_string());
             assert_eq!(daemon.ask("stats")["mode"], "help");
             // Another scheme begins with nothing; the mode that an order set stays.
             daemon.order("mode observe");
@@ -249,7 +249,7 @@ fn bad_input_is_told_with_the_fix_before_anything_is_changed() {
         expect(
             &format!("ip -n {BASE} link set radio name other"),
             &format!("ip -n {BASE} link set other name radio; ip -n {BASE} link set radio up"),
-            "radio = radio: look up the device radio: No such device (os error 19); `ip link` lists",
+            "radio = radio: look up the device radio: No such device (os error 19); `ip link`",
         );
         expect(
             &base("ip link set radio mtu 1400"),

@@ -54,8 +54,8 @@ impl Order {
     /// Flows in an answer at most.
     pub const FLOWS_MAX: usize = 10_000;
     /// What may be ordered, for those who ask and those who err.
-    pub const EXPECTED: &str = "mode off|observe|help, flows [COUNT], stats, reload, link down, \
-                                link up, forget or stop";
+    pub const EXPECTED: &str = "mode off|observe|help, flows [COUNT], stats, reload, link \
+                                down|up|maybe-up, mobile ADDRESS down|up, forget or stop";
 
     /// The order of a line.
     ///
@@ -66,6 +66,16 @@ impl Order {
         Ok(match words.as_slice() {
             ["link", "down"] => Order::Notice(Notice::LinkDown(Side::RADIO)),
             ["link", "up"] => Order::Notice(Notice::LinkUp(Side::RADIO)),
+            ["link", "maybe-up"] => Order::Notice(Notice::LinkMayBeUp(Side::RADIO)),
+            ["mobile", address, stage @ ("down" | "up")] => {
+                let address = address
+                    .parse()
+                    .with_context(|| format!("mobile {address}: expected an IP address"))?;
+                Order::Notice(match *stage {
+                    "down" => Notice::MobileDown(address),
+                    _ => Notice::MobileUp(address),
+                })
+            }
             ["forget"] => Order::Notice(Notice::Forget),
             ["mode", name] => match Mode::named(name) {
                 Some(mode) => Order::Mode(mode),
@@ -384,7 +394,19 @@ mod tests {
         assert_eq!(Order::parse("  stats ").expect("an order"), Order::Statistics);
         assert_eq!(Order::parse("mode help").expect("an order"), Order::Mode(Mode::Help));
         assert_eq!(Order::parse("flows").expect("an order"), Order::Flows(Order::FLOWS_USUAL));
-        for nothing in ["", "link", "LINK DOWN", "stop now", "mode on", "flows 10001", "flows -1"] {
+        let gone = Order::Notice(Notice::MobileDown([10, 0, 2, 9].into()));
+        assert_eq!(Order::parse("mobile 10.0.2.9 down").expect("an order"), gone);
+        for nothing in [
+            "",
+            "link",
+            "mobile 10.0.2 down",
+            "mobile 10.0.2.9",
+            "LINK DOWN",
+            "stop now",
+            "mode on",
+            "flows 10001",
+            "flows -1",
+        ] {
             assert!(Order::parse(nothing).is_err(), "{nothing}");
         }
     }

@@ -13,10 +13,9 @@
 //!
 //! Map: [`config`] (what can be set), [`settings`] (the file), [`machine`] (can this machine do
 //! it?), `service` (the loop), [`station`] (the loop without its waiting), `link` (devices and
-//! modes), [`selection`] (which packets), [`neighbours`] (next hops), [`rules`] (nft), [`ruleset`] (what
-//! others have set up); for people:
-//! [`control`] (orders and questions), [`snapshot`] and [`metrics`] (what happened), `server`
-//! (over HTTP), `journal` (the log), `manager` (systemd).
+//! modes), [`selection`] (which packets), [`neighbours`] (next hops), [`rules`] (nft), [`ruleset`]
+//! (what others have set up); for people: [`control`] (orders and questions), [`snapshot`] and
+//! [`metrics`] (what happened), `server` (over HTTP), `journal` (the log), `manager` (systemd).
 
 pub mod config;
 pub mod control;

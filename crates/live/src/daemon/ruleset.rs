@@ -125,7 +125,8 @@ mod tests {
                     \"d0\" priority -600; policy accept;\n\t\tip saddr 10.0.0.1 drop\n\t}\n\tchain \
                     second {\n\t\ttype filter hook ingress devices = { d0, d1 } priority 5; policy \
                     accept;\n\t}\n}\ntable inet f {\n\tflowtable ft {\n\t\thook ingress priority \
-                    0\n\t\tdevices = { eth0, eth1 }\n\t\tflags offload\n\t}\n\n\tchain plain {\n\t\taccept\n\t}\n\n\t\
+                    0\n\t\tdevices = { eth0, eth1 }\n\t\tflags \
+                    offload\n\t}\n\n\tchain plain {\n\t\taccept\n\t}\n\n\t\
                     chain fw {\n\t\ttype filter hook forward priority 0; policy drop;\n\t}\n}\n";
         let found = Ruleset::parse(text);
         let table = |family: &str, name: &str| (family.to_owned(), name.to_owned());

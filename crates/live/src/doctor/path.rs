@@ -91,7 +91,7 @@ fn links(devices: [&str; 2]) -> Vec<Finding> {
         let both = format!("{} and {} bytes", wired.interface.mtu, radio.interface.mtu);
         found.push(fine("MTU", both).but(
             Judgement::Defeats,
-            "nobody would tell a sender that its packets are too long; ip link set DEVICE mtu BYTES",
+            "nobody would tell a sender that a packet is too long; ip link set DEVICE mtu BYTES",
         ));
     }
     found
@@ -113,8 +113,8 @@ fn receive_offloads(name: &str) -> Option<Finding> {
         offload::Features { large_receive: true, .. } => shown.but(
             Judgement::Defeats,
             format!(
-                "LRO joins segments and forgets where they began: a router must not use it, and the \
-                 daemon could not cut them again; ethtool -K {name} lro off"
+                "LRO joins segments and forgets where they began: a router must not use it, and \
+                 the daemon could not cut them again; ethtool -K {name} lro off"
             ),
         ),
         offload::Features { generic_receive: true, .. } => shown.but(

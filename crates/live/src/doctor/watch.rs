@@ -192,7 +192,7 @@ fn udp((source, destination): (u16, u16), payload: &[u8]) -> Class {
         Some([1, 0, 0, 0]) => payload.len() == 148,
         Some([2, 0, 0, 0]) => payload.len() == 92,
         Some([3, 0, 0, 0]) => payload.len() == 64,
-        Some([4, 0, 0, 0]) => payload.len() >= 32 && payload.len() % 16 == 0,
+        Some([4, 0, 0, 0]) => payload.len() >= 32 && payload.len().is_multiple_of(16),
         _ => false,
     };
     if is_wireguard { Class::WireGuard } else { Class::Udp }

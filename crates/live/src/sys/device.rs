@@ -1,5 +1,5 @@
-//! Network devices and their addresses coming, going and changing: rtnetlink(7) as a descriptor to wait for, and what
-//! one device is like now.
+//! Network devices and their addresses coming, going and changing: rtnetlink(7) as a descriptor to
+//! wait for, and what one device is like now.
 
 use super::offload::{device_ioctl, request};
 use super::packet_socket::{Interface, find};

@@ -2,9 +2,9 @@
 //! project's unsafe code. Each error names what was attempted.
 //!
 //! Map: [`device`] (devices coming and going), [`packet_socket`] (packet(7), frames in and out in
-//! batches), [`raw_ip`] (raw(7), the kernel routes), [`poll`] (epoll and a timerfd), [`namespace`] (network and user namespaces),
-//! [`offload`] (ethtool), [`tcp_socket`] (tcp(7)), [`process`] (priority, timer slack, death of the
-//! parent), [`signals`] (Ctrl-C and SIGTERM).
+//! batches), [`raw_ip`] (raw(7), the kernel routes), [`poll`] (epoll and a timerfd), [`namespace`]
+//! (network and user namespaces), [`offload`] (ethtool), [`tcp_socket`] (tcp(7)), [`process`]
+//! (priority, timer slack, death of the parent), [`signals`] (Ctrl-C, SIGTERM, SIGHUP).
 
 pub mod device;
 pub mod namespace;

@@ -58,7 +58,7 @@ fn of_flow(flow: &Flow, now: Instant) -> FlowView {
     let repairing = flow.episode_end.is_some() || flow.withheld_since.is_some();
     let doing = match flow.phase {
         _ if flow.aside.is_some() => "left alone",
-        Phase::Steady if flow.is_away => "waits: the link is down",
+        _ if flow.is_away => "waits: the mobile host is out of reach",
         Phase::Steady if repairing => "repairs",
         Phase::Steady if flow.cache.is_empty() => "idle",
         Phase::Steady => "watches",
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!((view.age, view.idle), (Duration::from_secs(4), Duration::from_secs(2)));
         assert_eq!((view.doing, view.left_alone, view.round_trip), ("idle", None, None));
         flow.is_away = true;
-        assert_eq!(of_flow(&flow, at(5)).doing, "waits: the link is down");
+        assert_eq!(of_flow(&flow, at(5)).doing, "waits: the mobile host is out of reach");
         flow.aside = Some(super::super::aside::Reason::AcksElsewhere);
         let view = of_flow(&flow, at(5));
         assert_eq!(view.doing, "left alone");
