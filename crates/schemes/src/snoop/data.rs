@@ -66,7 +66,7 @@ pub(super) enum Verdict {
 }
 
 /// A segment with data or FIN from the fixed host. `range` is its sequence range.
-#[inline]
+#[inline(never)]
 pub(super) fn snoop_data(
     flow: &mut Flow,
     packet: &PacketRef,
@@ -74,6 +74,9 @@ pub(super) fn snoop_data(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Verdict {
+    if flow.is_far(range.0) {
+        start_anew(flow, range.0, context.config, now);
+    }
     flow.active_at = now;
     flow.sender_at = now;
     let Some(tcp) = packet.as_tcp() else { return Verdict::Forward };
@@ -91,6 +94,13 @@ pub(super) fn snoop_data(
     }
     on_new(flow, packet, range, context, now);
     Verdict::Forward
+}
+
+/// The flow's four-tuple belongs to another connection now.
+#[cold]
+fn start_anew(flow: &mut Flow, start: Seq, config: &Config, now: Instant) {
+    *flow = Flow::new(flow.key, start, config, now);
+    flow.timers.set(Timer::Idle, now + config.flow_idle);
 }
 
 /// A segment that was seen before, in part at least.
@@ -318,7 +328,7 @@ fn keep_all_but_last(
 }
 
 /// Puts one segment of a packet into the cache. `assumed`: it counts as departed.
-#[inline]
+#[inline(always)]
 fn keep_segment(
     flow: &mut Flow,
     packet: &PacketRef,

@@ -56,7 +56,6 @@ use sansio::{
     Instant, Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
 };
 use std::rc::Rc;
-use timers::Timer;
 use wire::tcp::{Flags, Header, Seq};
 
 /// The agent of one base station. What every packet needs comes first; `repr(C)` keeps the order.
@@ -87,6 +86,17 @@ struct Shared {
     radio: Radio,
     air: Air,
     statistics: Statistics,
+}
+
+impl Shared {
+    /// Brings the total of cached bytes up to date after a flow's turn, at the beginning of which it
+    /// held so many. True if one of its timers was touched, too.
+    #[inline]
+    fn settle(&mut self, flow: &mut Flow, held_before: u32) -> bool {
+        self.held_bytes += u64::from(flow.cache.bytes());
+        self.held_bytes -= u64::from(held_before);
+        flow.timers.take_touched()
+    }
 }
 
 /// What notices say of the link.
@@ -131,7 +141,7 @@ impl Agent {
             shared: Shared {
                 statistics: Statistics::default(),
                 held_bytes: 0,
-                air: Air::default(),
+                air: Air::new(),
                 radio: Radio::Up,
             },
         }
@@ -175,7 +185,7 @@ impl Agent {
     }
 
     /// A packet from the fixed host's side.
-    #[inline(never)]
+    #[inline(always)]
     fn on_wired_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
         let Some(tcp) = packet.as_tcp() else {
             return sink.send(Side::RADIO, Priority::Normal, packet);
@@ -191,19 +201,22 @@ impl Agent {
         if range.0 == range.1 {
             return sink.send(Side::RADIO, Priority::Normal, packet);
         }
-        let slot = match self.is_recent(&packet, Origin::Fixed) {
-            true => Some(self.recent),
-            false => self.find_or_begin(&packet, range.0, sink, now),
+        let flow = loop {
+            // Nearly always.
+            if let Some(flow) = flow_at(&mut self.flows, self.recent)
+                && flow.key.is_of(&packet)
+            {
+                break flow;
+            }
+            if !self.find_or_begin(&packet, range.0, sink, now) {
+                return sink.send(Side::RADIO, Priority::Normal, packet);
+            }
         };
-        let mut verdict = data::Verdict::Forward;
-        if let Some(slot) = slot {
-            self.with_flow(slot, sink, |flow, context| {
-                if flow.is_far(range.0) {
-                    start_anew(flow, range.0, context.config, now);
-                }
-                verdict = data::snoop_data(flow, &packet, range, context, now);
-                Fate::Keep
-            });
+        let held_before = flow.cache.bytes();
+        let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
+        let verdict = data::snoop_data(flow, &packet, range, &mut context, now);
+        if self.shared.settle(flow, held_before) {
+            self.requeue_or_forget(self.recent, Fate::Keep);
         }
         match verdict {
             data::Verdict::Forward => sink.send(Side::RADIO, Priority::Normal, packet),
@@ -212,7 +225,7 @@ impl Agent {
     }
 
     /// A packet from the mobile host's side.
-    #[inline(never)]
+    #[inline(always)]
     fn on_radio_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
         let Some(tcp) = packet.as_tcp() else {
             return sink.send(Side::WIRED, Priority::Normal, packet);
@@ -221,36 +234,46 @@ impl Agent {
             self.on_syn_or_reset(&packet, tcp, Origin::Mobile);
             return sink.send(Side::WIRED, Priority::Normal, packet);
         }
-        let data =
-            (!packet.payload.is_empty() || tcp.flags.contains(Flags::FIN)).then(|| packet.clone());
-        let slot = self.slot_of(&packet, Origin::Mobile).filter(|_| tcp.flags.contains(Flags::ACK));
-        match slot {
-            None => sink.send(Side::WIRED, Priority::Normal, packet),
-            Some(slot) => self.on_acknowledgment(slot, packet, sink, now),
-        }
-        if let Some(data) = data {
-            self.on_uplink_data(&data, sink, now);
+        let flow = loop {
+            if let Some(flow) = flow_at(&mut self.flows, self.recent)
+                && flow.key.is_reverse_of(&packet)
+            {
+                break flow;
+            }
+            if !self.look_up(&packet, Origin::Mobile) {
+                return sink.send(Side::WIRED, Priority::Normal, packet);
+            }
+        };
+        let held_before = flow.cache.bytes();
+        let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
+        let fate = ack::snoop_ack(flow, packet, &mut context, now);
+        if self.shared.settle(flow, held_before) || fate == Fate::Forget {
+            self.requeue_or_forget(self.recent, fate);
         }
     }
 
-    /// A segment with an ACK for a flow with state.
-    #[inline]
-    fn on_acknowledgment(
-        &mut self,
-        slot: u32,
-        packet: PacketRef,
-        sink: &mut impl Sink,
-        now: Instant,
-    ) {
-        self.with_flow(slot, sink, |flow, context| {
-            if packet.as_tcp().is_some_and(|tcp| flow.is_far(tcp.ack)) {
-                context.sink.send(Side::WIRED, Priority::Normal, packet);
-                return Fate::Keep;
+    /// A packet with data from the mobile host's side.
+    #[inline(never)]
+    fn on_radio_data(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
+        let data = packet.clone();
+        self.on_radio_arrival(packet, sink, now);
+        self.on_uplink_data(&data, sink, now);
+    }
+
+    /// Any input but a packet from either side.
+    #[inline(never)]
+    fn on_other(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        match input {
+            Input::Timer => self.on_timer(sink, now),
+            Input::Verdict { side: Side::RADIO, packet, acknowledged: false } => {
+                self.on_given_up(&packet, sink, now);
             }
-            ack::snoop_ack(flow, packet, context, now);
-            let finished = flow.fin.zip(flow.last_ack).is_some_and(|(fin, ack)| fin == ack);
-            if finished { Fate::Forget } else { Fate::Keep }
-        });
+            Input::Verdict { .. } => {}
+            Input::Notice(notice) => self.on_notice(notice, sink, now),
+            Input::Arrival { packet, .. } => {
+                sink.discard(packet, DropReason::Rule("no such side"));
+            }
+        }
     }
 
     /// A packet goes onto the air.
@@ -264,7 +287,7 @@ impl Agent {
         if range.0 == range.1 {
             return;
         }
-        let recent = self.flows.get_mut(self.recent as usize).and_then(Option::as_mut);
+        let recent = flow_at(&mut self.flows, self.recent);
         if recent.is_none_or(|flow| !resend::on_next_departure(flow, packet, range, now)) {
             self.on_other_departure(packet, range, sink, now);
         }
@@ -279,11 +302,12 @@ impl Agent {
         sink: &mut impl Sink,
         now: Instant,
     ) {
-        let Some(slot) = self.slot_of(packet, Origin::Fixed) else { return };
-        self.with_flow(slot, sink, |flow, context| {
-            resend::on_departure(flow, packet, range, context, now);
-            Fate::Keep
-        });
+        if self.look_up(packet, Origin::Fixed) {
+            self.with_flow(self.recent, sink, |flow, context| {
+                resend::on_departure(flow, packet, range, context, now);
+                Fate::Keep
+            });
+        }
     }
 
     /// The link layer has given a frame up.
@@ -291,19 +315,18 @@ impl Agent {
     fn on_given_up(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
         let Some(tcp) = packet.as_tcp().filter(|_| self.wants_verdicts()) else { return };
         let range = range(tcp, packet);
-        let Some(slot) = self.slot_of(packet, Origin::Fixed) else { return };
-        self.with_flow(slot, sink, |flow, context| {
-            repair::on_given_up(flow, range, context, now);
-            Fate::Keep
-        });
+        if self.look_up(packet, Origin::Fixed) {
+            self.with_flow(self.recent, sink, |flow, context| {
+                repair::on_given_up(flow, range, context, now);
+                Fate::Keep
+            });
+        }
     }
 
-    #[inline(never)]
+    #[inline]
     fn on_timer(&mut self, sink: &mut impl Sink, now: Instant) {
-        while let Some(slot) = self.timers.pop_due(now) {
-            if let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) {
-                flow.queued_deadline = None;
-            }
+        while let Some((slot, _)) = self.timers.next().filter(|(_, at)| *at <= now) {
+            // Whatever fires is over or set to a later time, and then so is the place in the queue.
             self.with_flow(slot, sink, |flow, context| timers::fire(flow, context, now));
         }
         self.uplinks.on_timer((&self.config, &mut self.shared, sink), now);
@@ -338,35 +361,30 @@ impl Agent {
         self.handshakes.note(key, origin, tcp);
     }
 
-    /// Lets `act` have a flow, then brings the total of cached bytes and its place in the timer
-    /// queue up to date.
-    #[inline]
+    /// Lets `act` have a flow, then brings what is known of it beside it up to date.
     fn with_flow<S: Sink>(
         &mut self,
         slot: u32,
         sink: &mut S,
         act: impl FnOnce(&mut Flow, &mut Context<'_, S>) -> Fate,
     ) {
-        let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let Some(flow) = flow_at(&mut self.flows, slot) else { return };
         let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
-        let before = flow.cache.bytes();
+        let held_before = flow.cache.bytes();
         let fate = act(flow, &mut context);
-        let bytes = flow.cache.bytes();
-        self.shared.held_bytes += u64::from(bytes);
-        self.shared.held_bytes -= u64::from(before);
+        if self.shared.settle(flow, held_before) || fate == Fate::Forget {
+            self.requeue_or_forget(slot, fate);
+        }
+    }
+
+    /// Forgets a flow, or brings its place in the timer queue up to date.
+    #[cold]
+    fn requeue_or_forget(&mut self, slot: u32, fate: Fate) {
+        let Some(flow) = flow_at(&mut self.flows, slot) else { return };
         if fate == Fate::Forget {
             let key = flow.key;
             return self.forget(&key);
         }
-        if flow.timers.take_touched() {
-            self.requeue(slot);
-        }
-    }
-
-    /// Brings the place of a flow in the timer queue up to date.
-    #[cold]
-    fn requeue(&mut self, slot: u32) {
-        let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let deadline = flow.timers.next().map(|(_, at)| at);
         if deadline != flow.queued_deadline {
             flow.queued_deadline = deadline;
@@ -394,20 +412,13 @@ impl Engine for Agent {
     fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         match input {
             Input::Arrival { side: Side::WIRED, packet } => {
-                self.on_wired_arrival(packet, sink, now)
+                self.on_wired_arrival(packet, sink, now);
             }
-            Input::Arrival { side: Side::RADIO, packet } => {
-                self.on_radio_arrival(packet, sink, now)
-            }
-            Input::Arrival { packet, .. } => {
-                sink.discard(packet, DropReason::Rule("no such side"));
-            }
-            Input::Verdict { side: Side::RADIO, packet, acknowledged: false } => {
-                self.on_given_up(&packet, sink, now);
-            }
-            Input::Verdict { .. } => {}
-            Input::Timer => self.on_timer(sink, now),
-            Input::Notice(notice) => self.on_notice(notice, sink, now),
+            Input::Arrival { side: Side::RADIO, packet } => match has_data(&packet) {
+                true => self.on_radio_data(packet, sink, now),
+                false => self.on_radio_arrival(packet, sink, now),
+            },
+            other => self.on_other(other, sink, now),
         }
     }
 
@@ -443,14 +454,19 @@ impl Agent {
     }
 }
 
+#[inline]
+fn flow_at(flows: &mut [Option<Flow>], slot: u32) -> Option<&mut Flow> {
+    flows.get_mut(slot as usize)?.as_mut()
+}
+
 /// A connection begins or breaks: what was known of the four-tuple is void (SNOOP-DATA-8).
 const ENDS_STATE: Flags = Flags::SYN.with(Flags::RST);
 
-/// The flow's four-tuple belongs to another connection now.
-#[cold]
-fn start_anew(flow: &mut Flow, start: Seq, config: &Config, now: Instant) {
-    *flow = Flow::new(flow.key, start, config, now);
-    flow.timers.set(Timer::Idle, now + config.flow_idle);
+/// True for data or FIN of a connection that goes on.
+#[inline]
+fn has_data(packet: &Packet) -> bool {
+    let is_data = |tcp: &Header| !packet.payload.is_empty() || tcp.flags.contains(Flags::FIN);
+    packet.as_tcp().is_some_and(|tcp| is_data(tcp) && !tcp.flags.intersects(ENDS_STATE))
 }
 
 /// The sequence range of a segment.

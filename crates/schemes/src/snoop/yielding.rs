@@ -12,27 +12,15 @@ use wire::tcp::Seq;
 const FLOWS_LOOKED_AT: usize = 8;
 
 impl Agent {
-    /// The slot of the flow of a packet that `origin` sent.
-    #[inline]
-    pub(super) fn slot_of(&mut self, packet: &Packet, origin: Origin) -> Option<u32> {
-        match self.is_recent(packet, origin) {
-            true => Some(self.recent),
-            false => self.look_up(packet, origin),
-        }
+    /// Makes the flow of a packet that `origin` sent the recent one; false if there is none.
+    #[cold]
+    pub(super) fn look_up(&mut self, packet: &Packet, origin: Origin) -> bool {
+        let slot = origin.flow_of(packet).and_then(|key| self.index.get(&key));
+        self.recent = slot.unwrap_or(self.recent);
+        slot.is_some()
     }
 
-    /// True if a packet that `origin` sent is of the same flow as the last one.
-    #[inline]
-    pub(super) fn is_recent(&self, packet: &Packet, origin: Origin) -> bool {
-        let Some(Some(flow)) = self.flows.get(self.recent as usize) else { return false };
-        match origin {
-            Origin::Fixed => flow.key.is_of(packet),
-            Origin::Mobile => flow.key.is_reverse_of(packet),
-        }
-    }
-
-    /// The slot of the flow of a packet that the fixed host sent; a new one if there is
-    /// none and it has payload.
+    /// The same for one that the fixed host sent; a new flow if there is none and it has payload.
     #[cold]
     pub(super) fn find_or_begin(
         &mut self,
@@ -40,18 +28,14 @@ impl Agent {
         start: Seq,
         sink: &mut impl Sink,
         now: Instant,
-    ) -> Option<u32> {
-        self.look_up(packet, Origin::Fixed).or_else(|| {
-            let key = FlowKey::of(packet).filter(|_| !packet.payload.is_empty())?;
-            self.create(key, start, sink, now)
-        })
-    }
-
-    #[cold]
-    fn look_up(&mut self, packet: &Packet, origin: Origin) -> Option<u32> {
-        let slot = self.index.get(&origin.flow_of(packet)?)?;
-        self.recent = slot;
-        Some(slot)
+    ) -> bool {
+        if self.look_up(packet, Origin::Fixed) {
+            return true;
+        }
+        let key = FlowKey::of(packet).filter(|_| !packet.payload.is_empty());
+        let slot = key.and_then(|key| self.create(key, start, sink, now));
+        self.recent = slot.unwrap_or(self.recent);
+        slot.is_some()
     }
 
     /// A place for a new flow, if the limit allows or another flow yields (MOD-14).
