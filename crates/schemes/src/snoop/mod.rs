@@ -10,7 +10,8 @@
 //! Map, by the paper's words: `data` (`snoop_data()`), `ack` (`snoop_ack()`), `cache`,
 //! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
 //! `resend` (a local retransmission). What today adds: `sack` and `repair` (every hole at once),
-//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `assist` (senders
+//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `hosts`
+//! (what the flows of one mobile host tell of each other), `assist` (senders
 //! without SACK), `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on
 //! probes). The other direction, from the mobile host: `nack`, with `uplink` for the state of one
 //! connection. [`config`] has every parameter and the presets.
@@ -32,6 +33,7 @@ mod data;
 mod disclosure;
 mod flow;
 mod handshake;
+mod hosts;
 mod nack;
 mod repair;
 mod resend;
@@ -50,6 +52,7 @@ pub use statistics::Statistics;
 use air::Air;
 use flow::Flow;
 use handshake::{Handshakes, Origin};
+use hosts::Hosts;
 use nack::Uplinks;
 use sansio::{
     BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input,
@@ -57,6 +60,7 @@ use sansio::{
 };
 use std::rc::Rc;
 use wire::tcp::{Flags, Header, Seq};
+use yielding::flow_at;
 
 /// The agent of one base station. What every packet needs comes first; `repr(C)` keeps the order.
 #[derive(Clone, Debug)]
@@ -75,6 +79,7 @@ pub struct Agent {
     hand: usize,
     handshakes: Handshakes,
     uplinks: Uplinks,
+    hosts: Hosts,
 }
 
 /// What all flows share.
@@ -118,6 +123,8 @@ struct Context<'a, S: Sink> {
 enum Fate {
     Keep,
     Forget,
+    /// It is, and nothing is heard of the mobile host on this flow.
+    Silent,
 }
 
 impl Agent {
@@ -137,6 +144,7 @@ impl Agent {
             timers: TimerQueue::new(),
             handshakes: Handshakes::default(),
             uplinks: Uplinks::with_key(key),
+            hosts: Hosts::with_key(key),
             recent: 0,
             shared: Shared {
                 statistics: Statistics::default(),
@@ -252,12 +260,18 @@ impl Agent {
         }
     }
 
-    /// A packet with data from the mobile host's side.
+    /// The same of one with data, or from a mobile host that may have been silent.
     #[inline(never)]
-    fn on_radio_data(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
-        let data = packet.clone();
+    fn on_other_radio_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
+        let data = has_data(&packet).then(|| packet.clone());
+        let heard = self.hosts.any_silent().then_some(packet.ip.source);
         self.on_radio_arrival(packet, sink, now);
-        self.on_uplink_data(&data, sink, now);
+        if let Some(data) = data {
+            self.on_uplink_data(&data, sink, now);
+        }
+        if let Some(address) = heard {
+            self.on_host_heard(address, sink, now);
+        }
     }
 
     /// Any input but a packet from either side.
@@ -327,7 +341,10 @@ impl Agent {
     fn on_timer(&mut self, sink: &mut impl Sink, now: Instant) {
         while let Some((slot, _)) = self.timers.next().filter(|(_, at)| *at <= now) {
             // Whatever fires is over or set to a later time, and then so is the place in the queue.
-            self.with_flow(slot, sink, |flow, context| timers::fire(flow, context, now));
+            let fate = self.with_flow(slot, sink, |flow, context| timers::fire(flow, context, now));
+            if fate == Fate::Silent {
+                self.on_silence(slot, sink, now);
+            }
         }
         self.uplinks.on_timer((&self.config, &mut self.shared, sink), now);
     }
@@ -361,40 +378,6 @@ impl Agent {
         self.handshakes.note(key, origin, tcp);
     }
 
-    /// Lets `act` have a flow, then brings what is known of it beside it up to date.
-    fn with_flow<S: Sink>(
-        &mut self,
-        slot: u32,
-        sink: &mut S,
-        act: impl FnOnce(&mut Flow, &mut Context<'_, S>) -> Fate,
-    ) {
-        let Some(flow) = flow_at(&mut self.flows, slot) else { return };
-        let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
-        let held_before = flow.cache.bytes();
-        let fate = act(flow, &mut context);
-        if self.shared.settle(flow, held_before) || fate == Fate::Forget {
-            self.requeue_or_forget(slot, fate);
-        }
-    }
-
-    /// Forgets a flow, or brings its place in the timer queue up to date.
-    #[cold]
-    fn requeue_or_forget(&mut self, slot: u32, fate: Fate) {
-        let Some(flow) = flow_at(&mut self.flows, slot) else { return };
-        if fate == Fate::Forget {
-            let key = flow.key;
-            return self.forget(&key);
-        }
-        let deadline = flow.timers.next().map(|(_, at)| at);
-        if deadline != flow.queued_deadline {
-            flow.queued_deadline = deadline;
-            match deadline {
-                Some(at) => self.timers.set(slot, at),
-                None => self.timers.clear(slot),
-            }
-        }
-    }
-
     /// SNOOP-GEN-3: all state is soft.
     fn forget_all(&mut self) {
         self.index.clear();
@@ -403,6 +386,7 @@ impl Agent {
         self.timers = TimerQueue::new();
         self.handshakes.clear();
         self.uplinks.clear();
+        self.hosts.clear();
         self.shared.held_bytes = 0;
     }
 }
@@ -414,10 +398,12 @@ impl Engine for Agent {
             Input::Arrival { side: Side::WIRED, packet } => {
                 self.on_wired_arrival(packet, sink, now);
             }
-            Input::Arrival { side: Side::RADIO, packet } => match has_data(&packet) {
-                true => self.on_radio_data(packet, sink, now),
-                false => self.on_radio_arrival(packet, sink, now),
-            },
+            Input::Arrival { side: Side::RADIO, packet } => {
+                match has_data(&packet) || self.hosts.any_silent() {
+                    true => self.on_other_radio_arrival(packet, sink, now),
+                    false => self.on_radio_arrival(packet, sink, now),
+                }
+            }
             other => self.on_other(other, sink, now),
         }
     }
@@ -452,11 +438,6 @@ impl Agent {
         let (timer, _) = flow.timers.next()?;
         Some(Deadline { at, timer: timers::NAMES[timer] })
     }
-}
-
-#[inline]
-fn flow_at(flows: &mut [Option<Flow>], slot: u32) -> Option<&mut Flow> {
-    flows.get_mut(slot as usize)?.as_mut()
 }
 
 /// A connection begins or breaks: what was known of the four-tuple is void (SNOOP-DATA-8).

@@ -110,10 +110,25 @@ pub(super) fn sample(flow: &mut Flow, departed_at: Instant, config: &Config, now
     }
 }
 
-/// The persist timer found silence.
-pub(super) fn on_silence(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
-    if flow.cache.front().is_none_or(|entry| u64::from(entry.length()) > flow.budget_bytes) {
+/// The persist timer found silence. `others`: how long segments of the mobile host's other flows
+/// take to be answered, if it was heard on one of them of late.
+pub(super) fn on_silence(
+    flow: &mut Flow,
+    others: Option<Duration>,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    let Some(entry) = flow.cache.front() else { return };
+    if u64::from(entry.length()) > flow.budget_bytes {
         // Probes that nothing may follow would only keep the sender from its own timeout.
+        return;
+    }
+    let answered_at = others.map_or(now, |others| entry.departed_at + others);
+    if answered_at > now {
+        // It may wait behind the others' data. If they fall silent meanwhile, it does not.
+        let seq = entry.start.0.into();
+        rule(context.sink, flow.key, None, ("RESTART", "waits: others are answered", seq));
+        flow.timers.set(Timer::Persist, answered_at.min(now + context.config.persist));
         return;
     }
     let is_elsewhere = flow.lowest_entry().is_none() || flow.outgrows_cache();

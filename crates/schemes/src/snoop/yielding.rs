@@ -4,12 +4,18 @@
 use super::flow::Flow;
 use super::handshake::Origin;
 use super::timers::Timer;
-use super::{Agent, limit};
+use super::{Agent, Context, Fate, limit};
 use sansio::{FlowKey, Instant, Packet, Sink, TimerQueue};
 use wire::tcp::Seq;
 
 /// Flows looked at for one that yields.
 const FLOWS_LOOKED_AT: usize = 8;
+
+/// The flow at a place, if there is one.
+#[inline]
+pub(super) fn flow_at(flows: &mut [Option<Flow>], slot: u32) -> Option<&mut Flow> {
+    flows.get_mut(slot as usize)?.as_mut()
+}
 
 impl Agent {
     /// Makes the flow of a packet that `origin` sent the recent one; false if there is none.
@@ -36,6 +42,45 @@ impl Agent {
         let slot = key.and_then(|key| self.create(key, start, sink, now));
         self.recent = slot.unwrap_or(self.recent);
         slot.is_some()
+    }
+
+    /// Lets `act` have a flow, then does what it says, and brings what is known of the flow beside
+    /// it up to date.
+    pub(super) fn with_flow<S: Sink>(
+        &mut self,
+        slot: u32,
+        sink: &mut S,
+        act: impl FnOnce(&mut Flow, &mut Context<'_, S>) -> Fate,
+    ) -> Fate {
+        let Some(flow) = flow_at(&mut self.flows, slot) else {
+            self.timers.clear(slot);
+            return Fate::Forget;
+        };
+        let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
+        let held_before = flow.cache.bytes();
+        let fate = act(flow, &mut context);
+        if self.shared.settle(flow, held_before) || fate == Fate::Forget {
+            self.requeue_or_forget(slot, fate);
+        }
+        fate
+    }
+
+    /// Forgets a flow, or brings its place in the timer queue up to date.
+    #[cold]
+    pub(super) fn requeue_or_forget(&mut self, slot: u32, fate: Fate) {
+        let Some(flow) = flow_at(&mut self.flows, slot) else { return };
+        if fate == Fate::Forget {
+            let key = flow.key;
+            return self.forget(&key);
+        }
+        let deadline = flow.timers.next().map(|(_, at)| at);
+        if deadline != flow.queued_deadline {
+            flow.queued_deadline = deadline;
+            match deadline {
+                Some(at) => self.timers.set(slot, at),
+                None => self.timers.clear(slot),
+            }
+        }
     }
 
     /// A place for a new flow, if the limit allows or another flow yields (MOD-14).
@@ -65,6 +110,7 @@ impl Agent {
         });
         self.flows[slot as usize] = Some(flow);
         self.index.insert(key, slot);
+        self.hosts.join(slot, key.destination.address);
         self.shared.statistics.flows_created += 1;
         Some(slot)
     }
@@ -95,6 +141,7 @@ impl Agent {
     pub(super) fn forget(&mut self, key: &FlowKey) {
         let Some(slot) = self.index.remove(key) else { return };
         self.timers.clear(slot);
+        self.hosts.leave(slot, key.destination.address);
         if let Some(flow) = self.flows[slot as usize].take() {
             self.shared.held_bytes -= u64::from(flow.cache.bytes());
         }
