@@ -52,7 +52,7 @@ impl FlowKey {
     }
 
     /// True if it leads from the one to the other.
-    #[inline]
+    #[inline(always)]
     fn joins(&self, from: (&IpAddr, u16), to: (&IpAddr, u16)) -> bool {
         if self.source.port != from.1 || self.destination.port != to.1 {
             return false;
