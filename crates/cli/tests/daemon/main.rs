@@ -351,7 +351,9 @@ fn the_example_configuration_is_one() {
     let all: String = text
         .lines()
         .map(|line| match line.strip_prefix("# ") {
-            Some(setting) if setting.split(' ').nth(1) == Some("=") => format!("{setting}\n"),
+            Some(setting) if setting.starts_with('[') || setting.split(' ').nth(1) == Some("=") => {
+                format!("{setting}\n")
+            }
             _ => format!("{line}\n"),
         })
         .collect();
@@ -359,6 +361,7 @@ fn the_example_configuration_is_one() {
     let config = live::daemon::settings::parse(file, &all, place);
     let config = config.unwrap_or_else(|error| panic!("{error}"));
     assert!(config.devices.radio_high.is_some() && config.radio_rate.is_some());
+    assert!(config.classes.len() == 1 && config.back_at.len() == 4);
 }
 
 #[test]

@@ -138,7 +138,8 @@ pub(super) struct WiredRoundTrip {
 /// A count that starts again each second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RatePerSecond {
-    began_at: Instant,
+    /// Which second of the agent's clock.
+    second: u32,
     count: u32,
 }
 
@@ -304,8 +305,9 @@ impl WiredRoundTrip {
 impl RatePerSecond {
     /// Counts one more; false if that exceeds `limit` in this second.
     pub(super) fn admit(&mut self, limit: u32, now: Instant) -> bool {
-        if now.since(self.began_at) >= Duration::from_secs(1) {
-            *self = RatePerSecond { began_at: now, count: 0 };
+        let second = (now.as_nanos() / 1_000_000_000) as u32;
+        if second != self.second {
+            *self = RatePerSecond { second, count: 0 };
         }
         if self.count >= limit {
             return false;
