@@ -136,6 +136,35 @@ fn a_device_that_goes_and_returns_is_waited_for() {
     });
 }
 
+/// Half of the flows are left alone: they are told of, too, and what a class gains is measured.
+#[test]
+fn worth_a_control_group_passes_untouched_and_is_compared_with() {
+    isolated("worth_a_control_group_passes_untouched_and_is_compared_with", || {
+        let net = Net::new("worth");
+        net.configure("mode = \"help\"\n");
+        let file = net.file("lasthop.toml");
+        let text = std::fs::read_to_string(&file).expect("the file");
+        assert!(text.contains("\"0%\""), "{text}");
+        std::fs::write(&file, text.replace("\"0%\"", "\"50%\"")).expect("written");
+        let daemon = net.daemon(&[], &[]);
+        let mut untouched = 0;
+        for _ in 0..24 {
+            transfer(MOBILE_V4, || {
+                pause(30);
+                let flows = daemon.ask("flows");
+                let flow = &flows["flows"][0];
+                assert!(flow["bytes"].as_u64() > Some(0), "{flows}");
+                untouched += u32::from(flow["left_alone"] == "without help, to compare with");
+            });
+        }
+        assert!((4..=20).contains(&untouched), "{untouched} of 24");
+        let class = &daemon.ask("stats")["classes"][0];
+        let counted = |key: &str| class[key].as_u64().expect("a number");
+        assert_eq!(class["name"], "others", "{class}");
+        assert_eq!(counted("flows_helped") + counted("flows_control"), 24, "{class}");
+    });
+}
+
 #[test]
 fn metrics_count_what_happens_and_flows_tell_of_each() {
     isolated("metrics_count_what_happens_and_flows_tell_of_each", || {

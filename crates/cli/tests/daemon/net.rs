@@ -101,6 +101,7 @@ impl Net {
         let control = self.file("control");
         let text = format!(
             "wired = \"wired\"\nradio = \"radio\"\nmobile = \"10.79.2.0/24\"\n\
+             worth.control-share = \"0%\"\n\
              control = \"{}\"\n{lines}",
             control.display()
         );
