@@ -81,7 +81,7 @@ fn a_changed_file_is_read_on_sighup_and_a_bad_one_changes_nothing() {
             let file = net.configure("mode = \"observe\"\nscheme = \"snop\"\n");
             daemon.signal(Signal::HUP);
             wait_until("it refuses", || daemon.log().contains("event=reload-refused"));
-            let said = format!("{}:6: `snop` is not a scheme; expected plain", file.display());
+            let said = format!("{}:7: `snop` is not a scheme; expected plain", file.display());
             assert!(daemon.log().contains(&said), "{}", daemon.log());
             assert!(daemon.ask("reload")["error"].is_string());
             assert_eq!(daemon.ask("stats")["mode"], "help");

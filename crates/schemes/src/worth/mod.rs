@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Map: `ledger` (what passes in one flow), `class` (samples, and what follows from them).
-//! [`Measured`] is an engine around another. While the scheme only looks on, the ledger says what each
-//! loss cost beyond what a local repair takes.
+//! [`Measured`] is an engine around another. While the scheme only looks on, the ledger says what
+//! each loss cost beyond what a local repair takes.
 
 mod class;
 mod ledger;
