@@ -28,7 +28,7 @@ pub(crate) fn base_station(args: &BaseStationArgs) -> Result<(), Error> {
             radio: args.radio.clone(),
             radio_high: args.radio_high.clone(),
         },
-        mobile,
+        mobile: vec![mobile],
         next_hops: Vec::new(),
         control: match args.control.as_deref() {
             None => Control::Nobody,

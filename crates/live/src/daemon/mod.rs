@@ -35,7 +35,7 @@ use neighbours::Neighbours;
 use rules::Rules;
 use sansio::Side;
 use schemes::Scheme;
-use selection::Selection;
+use selection::{Place, Selection, Share};
 use station::Departures;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
@@ -47,8 +47,8 @@ use wire::ethernet::Mac;
 pub struct DaemonConfig {
     /// The base station's devices.
     pub devices: Devices,
-    /// Where the mobile hosts are.
-    pub mobile: Prefix,
+    /// Where the mobile hosts are; IPv4 and IPv6 together.
+    pub mobile: Vec<Prefix>,
     /// Next hops that need not be learned.
     pub next_hops: Vec<(IpAddr, Mac)>,
     /// Who may give it orders.
@@ -83,10 +83,10 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
         radio.mtu
     );
     let selection = Selection {
-        mobile: config.mobile,
+        mobile: config.mobile.clone(),
         own: own_addresses()?,
-        wired: wired.mac,
-        radio: radio.mac,
+        place: Place::Router { wired: wired.mac, radio: radio.mac },
+        share: Share::Everything,
     };
     let mut orders = Orders::open(&config.control)?;
     let mut poll = Poll::new()?;

@@ -38,7 +38,8 @@ pub enum Prefix {
 pub enum Listen {
     /// Every frame that arrives.
     All,
-    /// Frames whose IP header says TCP, fragments included; the rest is not copied to the socket.
+    /// Frames without VLAN tag whose IP header says TCP, fragments included; the rest is not copied
+    /// to the socket.
     Tcp,
     /// Nobody: the socket only sends.
     Nothing,
@@ -360,8 +361,10 @@ fn attach(socket: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io::Result<(
     set_option(socket, (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER), &filter)
 }
 
-/// Classic BPF on an Ethernet frame: EtherType IPv4 and protocol TCP, or IPv6 and next header TCP.
-const TCP_ONLY: [libc::sock_filter; 9] = {
+/// Classic BPF on an Ethernet frame: no VLAN tag (the kernel has taken it out of the frame by then),
+/// EtherType IPv4 and protocol TCP, or IPv6 and next header TCP.
+const TCP_ONLY: [libc::sock_filter; 11] = {
+    const LOAD_WORD: u16 = 0x20;
     const LOAD_HALF: u16 = 0x28;
     const LOAD_BYTE: u16 = 0x30;
     const JUMP_IF_EQUAL: u16 = 0x15;
@@ -371,6 +374,8 @@ const TCP_ONLY: [libc::sock_filter; 9] = {
     }
     // Jumps count from the next step; the last two steps are "no" and "yes".
     [
+        step(LOAD_WORD, VLAN_TAG_PRESENT, (0, 0)),
+        step(JUMP_IF_EQUAL, 0, (0, 7)),
         step(LOAD_HALF, 12, (0, 0)),
         step(JUMP_IF_EQUAL, 0x0800, (0, 2)),
         step(LOAD_BYTE, 14 + 9, (0, 0)),
@@ -383,6 +388,8 @@ const TCP_ONLY: [libc::sock_filter; 9] = {
     ]
 };
 
+/// linux/filter.h: SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT.
+const VLAN_TAG_PRESENT: u32 = (-0x1000_i32 + 48) as u32;
 /// linux/if_packet.h; not in every libc.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// linux/if_packet.h.

@@ -36,6 +36,7 @@ pub(crate) const ALL: &[Case] = &[
     ("ctrl_c_ends_a_run_and_leaves_nothing", ctrl_c_ends_a_run_and_leaves_nothing),
     ("a_killed_lab_leaves_nothing_running_and_is_cleaned_up", a_killed_lab_is_cleaned_up),
     ("leftovers_of_a_killed_run_are_removed", leftovers_are_removed),
+    ("nft_and_the_daemon_agree_to_the_packet", crate::verdicts::nft_and_the_daemon_agree),
     ("nothing_is_left_behind", nothing_is_left_behind),
 ];
 

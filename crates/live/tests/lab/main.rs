@@ -8,6 +8,7 @@
 mod cases;
 mod direct;
 mod support;
+mod verdicts;
 
 use std::process::ExitCode;
 

@@ -25,7 +25,10 @@ pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
             radio: value("--radio"),
             radio_high: (!one_radio_device).then(|| value("--radio-high")),
         },
-        mobile: value("--mobile").parse().expect("a prefix"),
+        mobile: value("--mobile")
+            .split(',')
+            .map(|prefix| prefix.parse().expect("a prefix"))
+            .collect(),
         next_hops: Vec::new(),
         control: Control::Standard,
     };

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use core::net::IpAddr;
 use live::daemon::neighbours::Neighbours;
-use live::daemon::selection::Selection;
+use live::daemon::selection::{Place, Selection, Share};
 use live::daemon::station::{Departures, Station};
 use live::frame::NETWORK_AT;
 use live::io::memory::{Memory, Sent};
@@ -79,10 +79,13 @@ pub(crate) fn station<E: Engine>(engine: E, departures: Departures) -> Station<E
 
 pub(crate) fn selection() -> Selection {
     Selection {
-        mobile: "10.2.0.0/24".parse().expect("a prefix"),
+        mobile: vec!["10.2.0.0/24".parse().expect("a prefix")],
         own: vec![IpAddr::from([10, 1, 0, 254]), IpAddr::from([10, 2, 0, 254])],
-        wired: Memory::device(Side::WIRED),
-        radio: Memory::device(Side::RADIO),
+        place: Place::Router {
+            wired: Memory::device(Side::WIRED),
+            radio: Memory::device(Side::RADIO),
+        },
+        share: Share::Everything,
     }
 }
 
