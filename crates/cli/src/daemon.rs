@@ -29,6 +29,7 @@ pub(crate) fn base_station(args: &BaseStationArgs) -> Result<(), Error> {
             radio_high: args.radio_high.clone(),
         },
         mobile: vec![mobile],
+        forwarding: daemon::Forwarding::Routed,
         next_hops: Vec::new(),
         control: match args.control.as_deref() {
             None => Control::Nobody,

@@ -6,9 +6,10 @@
 //!                                      └──────── Engine::on_departure ◀───────────┘
 //! ```
 
-use super::neighbours::Neighbours;
+use super::bridged::Filtering;
+use super::neighbours::{Way, Ways};
 use super::selection::Selection;
-use crate::frame::{self, Link, NETWORK_AT, Virtio};
+use crate::frame::{self, Link, NETWORK_AT, Onward, Virtio};
 use crate::io::PacketIo;
 use anyhow::Result;
 use bytes::Bytes;
@@ -17,7 +18,6 @@ use sansio::{
     Priority, Side, Sink,
 };
 use serde::Serialize;
-use wire::ethernet::Mac;
 
 /// An engine between two sides.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Station<E> {
     engine: E,
     departures: Departures,
     selection: Selection,
-    neighbours: Neighbours,
+    ways: Ways,
     outbox: Outbox,
     counters: Counters,
     arrived: Vec<(Side, Bytes)>,
@@ -51,6 +51,8 @@ pub struct Counters {
     pub taken: u64,
     /// Of these, frames with a datagram that a host would discard.
     pub invalid: u64,
+    /// Of these, frames that a bridge does not pass on.
+    pub filtered: u64,
     /// Frames seen that are the kernel's.
     pub left_to_kernel: u64,
     /// Packets handed to a device.
@@ -67,17 +69,12 @@ pub struct Counters {
 
 impl<E: Engine> Station<E> {
     /// A base station that has met nobody yet.
-    pub fn new(
-        engine: E,
-        departures: Departures,
-        selection: Selection,
-        neighbours: Neighbours,
-    ) -> Self {
+    pub fn new(engine: E, departures: Departures, selection: Selection, ways: Ways) -> Self {
         Station {
             engine,
             departures,
             selection,
-            neighbours,
+            ways,
             outbox: Outbox { packets: Vec::new(), next_id: PacketId::FIRST, discarded: 0 },
             counters: Counters::default(),
             arrived: Vec::new(),
@@ -135,16 +132,22 @@ impl<E: Engine> Station<E> {
             return;
         };
         self.counters.taken += 1;
-        let from = link[6..12].first_chunk().map(|octets| Mac(*octets));
         debug_assert!(link.len() > NETWORK_AT - Virtio::BYTES, "a selected frame has IP");
-        match frame::parse(bytes, self.outbox.new_id()) {
-            Ok(packet) => {
-                if let Some(from) = from {
-                    self.neighbours.learn(packet.ip.source, from);
-                }
-                self.handle(Input::Arrival { side, packet: packet.into() }, io, now);
+        let addresses = Link::of(link);
+        let packet = frame::parse(bytes, self.outbox.new_id());
+        let (Ok(packet), Some(addresses)) = (packet, addresses) else {
+            self.counters.invalid += 1;
+            return;
+        };
+        let filtering = self.ways.learn(side, addresses, &packet, now);
+        if self.ways.is_to_be_told(addresses.source, now) {
+            io.tell_bridge(side, addresses.source);
+        }
+        match filtering {
+            Filtering::Passes => {
+                self.handle(Input::Arrival { side, packet: packet.into() }, io, now)
             }
-            Err(_) => self.counters.invalid += 1,
+            Filtering::Filtered => self.counters.filtered += 1,
         }
     }
 
@@ -165,29 +168,31 @@ impl<E: Engine> Station<E> {
 
     fn send(&mut self, side: Side, priority: Priority, packet: &PacketRef, io: &mut impl PacketIo) {
         self.counters.made += u64::from(packet.frame.is_none());
-        let Some(destination) = self.neighbours.find(packet.ip.destination) else {
-            self.route(side, packet, io);
-            return;
+        let onward = match self.ways.of(packet, io.mac(side, priority)) {
+            Way::Known(onward) => onward,
+            Way::Kernel => return self.route(side, packet, io),
+            Way::Unknown => {
+                self.counters.refused += 1;
+                return;
+            }
         };
-        let link = Link { destination, source: io.mac(side, priority) };
         if packet.frame.is_some() || packet.segment_bytes.is_none() {
-            self.queue(side, priority, packet, link, io);
+            self.queue((side, priority), packet, onward, io);
         } else {
             for segment in frame::segments(packet) {
-                self.queue(side, priority, &segment.into(), link, io);
+                self.queue((side, priority), &segment.into(), onward, io);
             }
         }
     }
 
     fn queue(
         &mut self,
-        side: Side,
-        priority: Priority,
+        (side, priority): (Side, Priority),
         packet: &PacketRef,
-        link: Link,
+        onward: Onward,
         io: &mut impl PacketIo,
     ) {
-        match frame::write(packet, link) {
+        match frame::write(packet, onward) {
             Ok(frame) => {
                 io.queue(side, priority, self.tokens, frame);
                 self.on_sent(side, packet);

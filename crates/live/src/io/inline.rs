@@ -2,6 +2,7 @@
 
 use super::PacketIo;
 use crate::sys::Clock;
+use crate::sys::netlink::Stations;
 use crate::sys::packet_socket::{Leave, Listen, Outgoing, PacketSocket, Prefix, Received};
 use crate::sys::raw_ip::RawIp;
 use anyhow::{Context, Result};
@@ -30,6 +31,7 @@ pub struct Inline {
     radio: Exit,
     radio_high: Exit,
     kernel: RawIp,
+    bridge: Stations,
     received: Received,
 }
 
@@ -66,6 +68,7 @@ impl Inline {
             radio: open(&devices.radio, Listen::Tcp, radio_leaves)?,
             radio_high: open(high, Listen::Nothing, high_leaves)?,
             kernel: RawIp::open()?,
+            bridge: Stations::open()?,
             received: Received::new(),
         })
     }
@@ -133,6 +136,12 @@ impl PacketIo for Inline {
             frames.clear();
             tokens.clear();
         }
+    }
+
+    fn tell_bridge(&mut self, side: Side, station: Mac) {
+        let device = self.socket(side).interface().index;
+        // It is told again in a minute.
+        let _told = self.bridge.seen(device, station);
     }
 
     fn route(&mut self, destination: IpAddr, datagram: &[u8]) -> io::Result<()> {

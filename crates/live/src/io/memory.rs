@@ -44,6 +44,8 @@ pub struct Memory {
     queued: Vec<(Side, Priority, Outgoing)>,
     /// Everything sent, in order.
     pub sent: Vec<Sent>,
+    /// Of which stations the kernel's bridge was told, and when.
+    pub told: Vec<(Instant, Side, Mac)>,
 }
 
 impl Memory {
@@ -108,6 +110,10 @@ impl PacketIo for Memory {
             let bytes = [frame.head.as_bytes(), &frame.rest].concat().into();
             Sent::Frame { at, side, priority, bytes }
         }));
+    }
+
+    fn tell_bridge(&mut self, side: Side, station: Mac) {
+        self.told.push((self.now, side, station));
     }
 
     fn route(&mut self, destination: IpAddr, datagram: &[u8]) -> io::Result<()> {

@@ -35,6 +35,9 @@ pub trait PacketIo {
     /// Hands all frames put up to their devices; appends the tokens of those that were refused.
     fn flush(&mut self, refused: &mut Vec<u32>);
 
+    /// Tells the kernel's bridge that a frame of this station was taken from it on this side.
+    fn tell_bridge(&mut self, side: Side, station: Mac);
+
     /// Has the kernel route a datagram.
     ///
     /// # Errors

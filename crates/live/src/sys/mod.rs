@@ -3,10 +3,12 @@
 //!
 //! Map: [`packet_socket`] (packet(7), frames in and out in batches), [`raw_ip`] (raw(7), the kernel
 //! routes), [`poll`] (epoll and a timerfd), [`namespace`] (network and user namespaces),
+//! [`netlink`] (a bridge's stations, news of devices),
 //! [`offload`] (ethtool), [`tcp_socket`] (tcp(7)), [`process`] (priority, timer slack, death of the
 //! parent), [`signals`] (Ctrl-C and SIGTERM).
 
 pub mod namespace;
+pub mod netlink;
 pub mod offload;
 pub mod packet_socket;
 pub mod poll;

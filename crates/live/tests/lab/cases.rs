@@ -37,6 +37,10 @@ pub(crate) const ALL: &[Case] = &[
     ("a_killed_lab_leaves_nothing_running_and_is_cleaned_up", a_killed_lab_is_cleaned_up),
     ("leftovers_of_a_killed_run_are_removed", leftovers_are_removed),
     ("nft_and_the_daemon_agree_to_the_packet", crate::verdicts::nft_and_the_daemon_agree),
+    ("frames_pass_a_bridge_unchanged", crate::bridge::frames_pass_a_bridge_unchanged),
+    ("transfers_over_a_bridge_survive", crate::bridge::transfers_over_a_bridge_survive_the_daemon),
+    ("a_bridge_remembers", crate::bridge::a_bridge_remembers_stations_whose_frames_are_taken),
+    ("a_third_port_ends_the_daemon", crate::bridge::a_third_port_ends_the_daemon),
     ("nothing_is_left_behind", nothing_is_left_behind),
 ];
 

@@ -5,6 +5,7 @@
 //! guest of the lab, with `long-run` a lab that somebody will end; otherwise its arguments select
 //! the tests whose name contains one of them.
 
+mod bridge;
 mod cases;
 mod direct;
 mod support;

@@ -2,7 +2,7 @@
 
 use link::hop;
 use link::preset::Pair;
-use live::daemon::{self, Control, DaemonConfig};
+use live::daemon::{self, Control, DaemonConfig, Forwarding};
 use live::io::inline::Devices;
 use live::lab::{Amount, Direction, Lab, LabRun, Program, RunSetup, Sender, Stopped, Traffic};
 use live::radio;
@@ -18,17 +18,21 @@ pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
         let place = arguments.iter().position(|argument| argument == name);
         place.and_then(|place| arguments.get(place + 1)).unwrap_or_else(|| panic!("{name}")).clone()
     };
-    let one_radio_device = arguments.iter().any(|argument| argument == "--one-radio-device");
+    let flag = |name: &str| arguments.iter().any(|argument| argument == name);
     let config = DaemonConfig {
         devices: Devices {
             wired: value("--wired"),
             radio: value("--radio"),
-            radio_high: (!one_radio_device).then(|| value("--radio-high")),
+            radio_high: (!flag("--one-radio-device")).then(|| value("--radio-high")),
         },
         mobile: value("--mobile")
             .split(',')
             .map(|prefix| prefix.parse().expect("a prefix"))
             .collect(),
+        forwarding: match flag("--bridge") {
+            true => Forwarding::Bridge,
+            false => Forwarding::Routed,
+        },
         next_hops: Vec::new(),
         control: Control::Standard,
     };

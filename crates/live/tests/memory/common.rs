@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use core::net::IpAddr;
-use live::daemon::neighbours::Neighbours;
+use live::daemon::neighbours::{Neighbours, Ways};
 use live::daemon::selection::{Place, Selection, Share};
 use live::daemon::station::{Departures, Station};
 use live::frame::NETWORK_AT;
@@ -74,7 +74,7 @@ pub(crate) fn frame(side: Side, header: &tcp::Header, payload: &[u8], left: Left
 /// A base station that knows both hosts.
 pub(crate) fn station<E: Engine>(engine: E, departures: Departures) -> Station<E> {
     let neighbours = Neighbours::configured([(FIXED, FIXED_MAC), (MOBILE, MOBILE_MAC)]);
-    Station::new(engine, departures, selection(), neighbours)
+    Station::new(engine, departures, selection(), Ways::Router(neighbours))
 }
 
 pub(crate) fn selection() -> Selection {
