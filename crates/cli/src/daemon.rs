@@ -30,6 +30,7 @@ pub(crate) fn base_station(args: &BaseStationArgs) -> Result<(), Error> {
         },
         mobile: vec![mobile],
         forwarding: daemon::Forwarding::Routed,
+        back_end: daemon::BackEnd::Inline,
         next_hops: Vec::new(),
         control: match args.control.as_deref() {
             None => Control::Nobody,

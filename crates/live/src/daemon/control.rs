@@ -4,11 +4,13 @@
 //! and output: then the daemon writes `ready` when it has taken over, and ends when its input
 //! does. On a socket, each line is a datagram and is answered to where it came from.
 
+use super::path::DataPath;
 use super::station::Station;
+use crate::io::PacketIo;
 use anyhow::{Context, Result};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use sansio::{Instant, Notice, Side};
+use sansio::{Notice, Side};
 use schemes::Scheme;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -178,9 +180,10 @@ pub(super) struct Totals {
 }
 
 /// What happened so far, as one line of JSON.
-pub(super) fn statistics(station: &Station<Scheme>, totals: Totals, now: Instant) -> String {
+pub(super) fn statistics(station: &Station<Scheme>, totals: Totals, path: &DataPath) -> String {
     serde_json::json!({
-        "seconds": now.as_secs_f64(),
+        "seconds": path.io.now().as_secs_f64(),
+        "back_end": path.chosen,
         "held_bytes": station.engine().held_bytes(),
         "held_bytes_max": totals.held_bytes_max,
         "overruns": totals.overruns,

@@ -15,10 +15,11 @@
 //! station's own addresses are those it had when the daemon began.
 //!
 //! Map: [`station`] (the loop without its waiting), [`path`] (sockets and rules), [`selection`]
-//! (which packets), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`machine`]
+//! (which packets), [`choice`] (which back end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`machine`]
 //! (what the kernel is set to do), [`control`] (notices and statistics while it runs).
 
 pub mod bridged;
+pub mod choice;
 pub mod control;
 pub mod machine;
 pub mod neighbours;
@@ -31,7 +32,6 @@ pub use control::Control;
 pub use selection::Prefix;
 pub use station::Station;
 
-use crate::io::PacketIo;
 use crate::io::inline::Devices;
 use crate::sys::poll::Poll;
 use crate::sys::signals::Signals;
@@ -54,6 +54,8 @@ pub struct DaemonConfig {
     pub mobile: Vec<Prefix>,
     /// How the kernel forwards between the devices.
     pub forwarding: Forwarding,
+    /// How packets come to the daemon.
+    pub back_end: BackEnd,
     /// Next hops that need not be learned; a bridge needs none.
     pub next_hops: Vec<(IpAddr, Mac)>,
     /// Who may give it orders.
@@ -68,6 +70,19 @@ pub enum Forwarding {
     Routed,
     /// A bridge of the kernel's joins them, and nothing else.
     Bridge,
+}
+
+/// How packets come to the daemon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackEnd {
+    /// Whichever costs less, by a measurement at the start.
+    #[default]
+    Auto,
+    /// All of them through the daemon.
+    Inline,
+    /// The kernel forwards data, which the daemon only looks at; ACKs go through the daemon.
+    Fast,
 }
 
 /// Tokens of the poll.
@@ -100,10 +115,10 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
     while !signals.caught() {
         station.turn(&mut path.io)?;
         totals.held_bytes_max = totals.held_bytes_max.max(station.engine().held_bytes());
-        let until = station.next_deadline().map(|at| clock.monotonic_at(at));
-        let ready = poll.wait(until)?;
-        path.check(ready, config)?;
-        if !ready.contains(&ORDERS) {
+        let until = [station.next_deadline(), path.next_at()].into_iter().flatten().min();
+        let ready = poll.wait(until.map(|at| clock.monotonic_at(at)))?;
+        path.attend(&poll, ready, config)?;
+        if !ready.contains(ORDERS) {
             continue;
         }
         while let Some(order) = orders.next()? {
@@ -111,7 +126,7 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
                 Order::Notice(notice) => station.notice(notice, &mut path.io),
                 Order::Statistics => {
                     totals.overruns += path.io.overruns();
-                    orders.answer(&control::statistics(&station, totals, path.io.now()))?;
+                    orders.answer(&control::statistics(&station, totals, &path))?;
                 }
                 Order::Stop => return Ok(()),
             }

@@ -1,17 +1,18 @@
 //! The data path: sockets on the devices, and the rules that leave them what they take.
 
 use super::bridged::Bridged;
+use super::choice::{self, Chosen};
 use super::machine::Machine;
 use super::neighbours::{Neighbours, Ways};
 use super::rules::{self, Rules};
 use super::selection::{Place, Selection, Share};
-use super::{DaemonConfig, Forwarding};
+use super::{BackEnd, DaemonConfig, Forwarding};
 use crate::io::inline::Inline;
 use crate::sys::Clock;
 use crate::sys::netlink::DeviceNews;
-use crate::sys::poll::Poll;
+use crate::sys::poll::{Poll, Ready};
 use anyhow::{Context, Result, ensure};
-use sansio::Side;
+use sansio::{Instant, Side};
 
 /// An open data path; dropping it leaves everything to the kernel.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct DataPath {
     pub selection: Selection,
     /// Where they go on.
     pub ways: Ways,
+    /// The back end, and why.
+    pub chosen: Chosen,
     /// Of a bridge's devices.
     news: DeviceNews,
 }
@@ -46,7 +49,15 @@ impl DataPath {
         // From before it is asked how the devices are, so that no change is missed.
         let news = DeviceNews::open()?;
         let machine = Machine::now()?;
-        let io = Inline::open(&config.devices, clock)?;
+        let ageing = match config.forwarding {
+            Forwarding::Routed => None,
+            Forwarding::Bridge => Some(machine.bridge(&config.devices)?.ageing),
+        };
+        let chosen = choice::choose(config)?;
+        let io = match chosen.name {
+            BackEnd::Fast => Inline::open_tapped(&config.devices, clock)?,
+            _ => Inline::open(&config.devices, clock)?,
+        };
         let (wired, radio) =
             (io.socket(Side::WIRED).interface(), io.socket(Side::RADIO).interface());
         ensure!(
@@ -58,40 +69,46 @@ impl DataPath {
             radio.name,
             radio.mtu
         );
-        let (place, ways) = match config.forwarding {
-            Forwarding::Routed => {
+        let (place, ways) = match ageing {
+            None => {
                 let neighbours = Neighbours::configured(config.next_hops.iter().copied());
                 let place = Place::Router { wired: wired.mac, radio: radio.mac };
                 (place, Ways::Router(neighbours))
             }
-            Forwarding::Bridge => {
-                let ageing = machine.bridge(&config.devices)?.ageing;
+            Some(ageing) => {
                 poll.add(&news, NEWS)?;
                 let own = machine.stations();
                 (Place::Bridge { own }, Ways::Bridge(Bridged::new(ageing)))
             }
         };
-        let selection = Selection {
-            mobile: config.mobile.clone(),
-            own: machine.addresses(),
-            place,
-            share: Share::Everything,
+        let share = match chosen.name {
+            BackEnd::Fast => Share::Acks,
+            _ => Share::Everything,
         };
-        poll.add(io.socket(Side::WIRED), WIRED)?;
-        poll.add(io.socket(Side::RADIO), RADIO)?;
+        let (mobile, own) = (config.mobile.clone(), machine.addresses());
+        let selection = Selection { mobile, own, place, share };
+        io.watch(poll, (WIRED, RADIO))?;
         let table = selection.table(rules::TABLE, &config.devices.wired, &config.devices.radio)?;
         let rules = Rules::install(&table)?;
         poll.add(&rules, RULES)?;
-        Ok(DataPath { _rules: rules, io, selection, ways, news })
+        Ok(DataPath { _rules: rules, io, selection, ways, chosen, news })
     }
 
-    /// Sees to it that the kernel still does what the daemon relies on.
+    /// When [`DataPath::attend`] is due though nothing wakes anybody.
+    pub fn next_at(&self) -> Option<Instant> {
+        self.io.next_at()
+    }
+
+    /// To be called after each wait, with the tokens that were ready: sees to the sockets, and that
+    /// the kernel still does what the daemon relies on.
     ///
     /// # Errors
-    /// If it does not: to go on would send packets twice, or where no bridge would send them.
-    pub fn check(&mut self, ready: &[u64], config: &DaemonConfig) -> Result<()> {
-        ensure!(!ready.contains(&RULES), "nft has ended, and the rules with it");
-        if ready.contains(&NEWS) && self.news.take() {
+    /// If it does not: to go on would send packets twice, or where no bridge would send them. If a
+    /// device is gone.
+    pub fn attend(&mut self, poll: &Poll, ready: Ready, config: &DaemonConfig) -> Result<()> {
+        self.io.attend(poll, WIRED, ready.contains(WIRED))?;
+        ensure!(!ready.contains(RULES), "nft has ended, and the rules with it");
+        if ready.contains(NEWS) && self.news.take() {
             Machine::now()?.bridge(&config.devices).context("the bridge has changed")?;
         }
         Ok(())

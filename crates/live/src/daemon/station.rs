@@ -5,17 +5,20 @@
 //!                                      ▲                                          │
 //!                                      └──────── Engine::on_departure ◀───────────┘
 //! ```
+//!
+//! What the kernel forwards (the fast path) is seen only: the engine gets it as any other packet,
+//! and what it sends on of it is left out, since that has left already. It cannot be withheld,
+//! changed or answered; each time the engine would have done so is counted.
 
 use super::bridged::Filtering;
 use super::neighbours::{Way, Ways};
-use super::selection::Selection;
+use super::selection::{Selection, Verdict};
 use crate::frame::{self, Link, NETWORK_AT, Onward, Virtio};
-use crate::io::PacketIo;
+use crate::io::{Arrived, PacketIo};
 use anyhow::Result;
-use bytes::Bytes;
 use sansio::{
-    Delivery, DropReason, Engine, Event, Input, Instant, Notice, Packet, PacketId, PacketRef,
-    Priority, Side, Sink,
+    Cause, Delivery, DropReason, Engine, Event, Input, Instant, Notice, Packet, PacketId,
+    PacketRef, Priority, Side, Sink,
 };
 use serde::Serialize;
 
@@ -28,7 +31,9 @@ pub struct Station<E> {
     ways: Ways,
     outbox: Outbox,
     counters: Counters,
-    arrived: Vec<(Side, Bytes)>,
+    arrived: Vec<Arrived>,
+    /// The latest time that the engine was told.
+    told_at: Instant,
     /// What was put up for sending, by token; kept only if departures are reported.
     sent: Vec<Option<PacketRef>>,
     tokens: u32,
@@ -49,9 +54,18 @@ pub enum Departures {
 pub struct Counters {
     /// Frames taken from the kernel.
     pub taken: u64,
-    /// Of these, frames with a datagram that a host would discard.
+    /// Frames seen that the kernel forwards (the fast path).
+    pub seen: u64,
+    /// Of both, frames with a datagram that a host would discard.
     pub invalid: u64,
-    /// Of these, frames that a bridge does not pass on.
+    /// Of those seen, packets that the engine would have withheld (SNOOP-DATA-4).
+    pub forwarded_all_the_same: u64,
+    /// Answers to those, left out since the mobile host answers itself.
+    pub answers_left_out: u64,
+    /// Of those seen, packets that the engine would have changed: data whose ACK shows by SACK
+    /// what the agent repairs (MOD-1).
+    pub forwarded_unchanged: u64,
+    /// Of those taken, frames that a bridge does not pass on.
     pub filtered: u64,
     /// Frames seen that are the kernel's.
     pub left_to_kernel: u64,
@@ -78,6 +92,7 @@ impl<E: Engine> Station<E> {
             outbox: Outbox { packets: Vec::new(), next_id: PacketId::FIRST, discarded: 0 },
             counters: Counters::default(),
             arrived: Vec::new(),
+            told_at: Instant::ZERO,
             sent: Vec::new(),
             tokens: 0,
             refused: Vec::new(),
@@ -107,11 +122,14 @@ impl<E: Engine> Station<E> {
         let mut arrived = core::mem::take(&mut self.arrived);
         io.receive(&mut arrived)?;
         let now = io.now();
-        for (side, frame) in arrived.drain(..) {
-            self.on_frame(side, frame, io, now);
+        for frame in arrived.drain(..) {
+            let at = frame.at.unwrap_or(now).max(self.told_at);
+            self.told_at = at;
+            self.on_frame(frame, io, at);
         }
         self.arrived = arrived;
         if self.next_deadline().is_some_and(|at| at <= now) {
+            self.told_at = now;
             self.handle(Input::Timer, io, now);
         }
         self.flush(io, now);
@@ -121,24 +139,35 @@ impl<E: Engine> Station<E> {
     /// Passes on what became known about the link.
     pub fn notice(&mut self, notice: Notice, io: &mut impl PacketIo) {
         let now = io.now();
+        self.told_at = now;
         self.handle(Input::Notice(notice), io, now);
         self.flush(io, now);
     }
 
-    fn on_frame(&mut self, side: Side, bytes: Bytes, io: &mut impl PacketIo, now: Instant) {
-        let link = bytes.get(Virtio::BYTES..);
-        let Some(link) = link.filter(|link| self.selection.takes(side, link)) else {
-            self.counters.left_to_kernel += 1;
-            return;
-        };
-        self.counters.taken += 1;
+    fn on_frame(&mut self, arrived: Arrived, io: &mut impl PacketIo, now: Instant) {
+        let Arrived { side, frame, .. } = arrived;
+        let link = frame.get(Virtio::BYTES..).unwrap_or_default();
+        let verdict = self.selection.verdict(side, link);
+        match verdict {
+            Verdict::Taken => self.counters.taken += 1,
+            Verdict::Seen => self.counters.seen += 1,
+            Verdict::NotOurs => {
+                self.counters.left_to_kernel += 1;
+                return;
+            }
+        }
         debug_assert!(link.len() > NETWORK_AT - Virtio::BYTES, "a selected frame has IP");
         let addresses = Link::of(link);
-        let packet = frame::parse(bytes, self.outbox.new_id());
+        let packet = frame::parse(frame, self.outbox.new_id());
         let (Ok(packet), Some(addresses)) = (packet, addresses) else {
             self.counters.invalid += 1;
             return;
         };
+        if verdict == Verdict::Seen {
+            self.ways.learn(side, addresses, &packet, now);
+            self.on_seen(side, packet.into(), io, now);
+            return;
+        }
         let filtering = self.ways.learn(side, addresses, &packet, now);
         if self.ways.is_to_be_told(addresses.source, now) {
             io.tell_bridge(side, addresses.source);
@@ -149,6 +178,33 @@ impl<E: Engine> Station<E> {
             }
             Filtering::Filtered => self.counters.filtered += 1,
         }
+    }
+
+    /// A packet that the kernel forwards: what the engine does with it has happened already.
+    fn on_seen(&mut self, side: Side, packet: PacketRef, io: &mut impl PacketIo, now: Instant) {
+        let withheld = self.outbox.discarded;
+        let arrival = Input::Arrival { side, packet: packet.clone() };
+        self.engine.handle(arrival, &mut self.outbox, now);
+        let is_withheld = self.outbox.discarded > withheld;
+        self.outbox.discarded = withheld;
+        self.counters.forwarded_all_the_same += u64::from(is_withheld);
+        let counters = &mut self.counters;
+        self.outbox.packets.retain(|(_, _, sent)| {
+            if PacketRef::ptr_eq(sent, &packet) {
+                return false;
+            }
+            let of_this = sent.parent == Some(packet.id);
+            let changed = of_this && sent.cause == Cause::Original;
+            // Whom the packet reaches all the same answers it.
+            let answer = of_this && is_withheld && sent.cause == Cause::AgentAck;
+            counters.forwarded_unchanged += u64::from(changed);
+            counters.answers_left_out += u64::from(answer);
+            !changed && !answer
+        });
+        if side == Side::WIRED && self.departures == Departures::Reported {
+            self.engine.on_departure(Side::RADIO, &packet, &mut self.outbox, now);
+        }
+        self.put_up(io);
     }
 
     /// One input, and everything that follows from it put up for sending.

@@ -1,12 +1,16 @@
 //! Packet sockets on the base station's devices.
+//!
+//! Inline, both sockets listen and everything goes through them. With a tap ([`super::tap`]) the
+//! kernel forwards, and what comes from the fixed hosts is only looked at.
 
-use super::PacketIo;
+use super::tap::Tap;
+use super::{Arrived, PacketIo};
 use crate::sys::Clock;
 use crate::sys::netlink::Stations;
 use crate::sys::packet_socket::{Leave, Listen, Outgoing, PacketSocket, Prefix, Received};
+use crate::sys::poll::Poll;
 use crate::sys::raw_ip::RawIp;
 use anyhow::{Context, Result};
-use bytes::Bytes;
 use sansio::{Instant, Priority, Side};
 use std::io;
 use std::net::IpAddr;
@@ -32,7 +36,10 @@ pub struct Inline {
     radio_high: Exit,
     kernel: RawIp,
     bridge: Stations,
+    tap: Option<Tap>,
     received: Received,
+    /// Empty between two calls.
+    later: Vec<Arrived>,
 }
 
 /// A socket and what is put up for it.
@@ -53,6 +60,19 @@ impl Inline {
     /// # Errors
     /// If a device does not exist or packet sockets are not allowed.
     pub fn open(devices: &Devices, clock: Clock) -> Result<Self> {
+        Self::with(devices, clock, None)
+    }
+
+    /// The same; what comes from the fixed hosts is only looked at.
+    ///
+    /// # Errors
+    /// As [`Inline::open`], or if the kernel has no rings for packet sockets.
+    pub fn open_tapped(devices: &Devices, clock: Clock) -> Result<Self> {
+        let tap = Tap::open(&devices.wired, clock)?;
+        Self::with(devices, clock, Some(tap))
+    }
+
+    fn with(devices: &Devices, clock: Clock, tap: Option<Tap>) -> Result<Self> {
         let open = |device: &str, listen, leave| -> Result<Exit> {
             let socket = PacketSocket::open(device, Prefix::Virtio, listen, leave)?;
             Ok(Exit { socket, frames: Vec::new(), tokens: Vec::new() })
@@ -62,20 +82,51 @@ impl Inline {
             Some(high) => (Leave::Direct, high, Leave::Direct),
             None => (Leave::Queued(0), &devices.radio, Leave::Queued(Self::PRIORITY_HIGH)),
         };
+        let wired_listens = if tap.is_some() { Listen::Nothing } else { Listen::Tcp };
         Ok(Inline {
             clock,
-            wired: open(&devices.wired, Listen::Tcp, Leave::Direct)?,
+            wired: open(&devices.wired, wired_listens, Leave::Direct)?,
             radio: open(&devices.radio, Listen::Tcp, radio_leaves)?,
             radio_high: open(high, Listen::Nothing, high_leaves)?,
             kernel: RawIp::open()?,
             bridge: Stations::open()?,
+            tap,
             received: Received::new(),
+            later: Vec::new(),
         })
     }
 
     /// Frames that found no room in the sockets' queues, since this was last asked.
-    pub fn overruns(&self) -> u64 {
-        self.wired.socket.overruns() + self.radio.socket.overruns()
+    pub fn overruns(&mut self) -> u64 {
+        let tapped = self.tap.as_mut().map_or(0, Tap::overruns);
+        self.wired.socket.overruns() + self.radio.socket.overruns() + tapped
+    }
+
+    /// Has `poll` wait for frames: with this token from the fixed hosts, with that from the mobile
+    /// hosts.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn watch(&self, poll: &Poll, (wired, radio): (u64, u64)) -> Result<()> {
+        match &self.tap {
+            Some(tap) => poll.add_once(tap, wired)?,
+            None => poll.add(&self.wired.socket, wired)?,
+        }
+        poll.add(&self.radio.socket, radio)
+    }
+
+    /// To be called after each wait; `wired_is_ready`: the token of [`Inline::watch`] was there.
+    ///
+    /// # Errors
+    /// If the device toward the fixed hosts is gone, or the system refuses.
+    pub fn attend(&mut self, poll: &Poll, wired: u64, wired_is_ready: bool) -> Result<()> {
+        let Some(tap) = &mut self.tap else { return Ok(()) };
+        tap.attend(poll, wired, wired_is_ready)
+    }
+
+    /// When a turn is due though nothing wakes anybody.
+    pub fn next_at(&self) -> Option<Instant> {
+        self.tap.as_ref().and_then(Tap::next_at)
     }
 
     /// The socket of a side.
@@ -92,26 +143,48 @@ impl Inline {
     }
 }
 
+/// Takes a batch of frames from a socket.
+fn receive(
+    side: Side,
+    socket: &PacketSocket,
+    received: &mut Received,
+    into: &mut Vec<Arrived>,
+) -> Result<()> {
+    match socket.receive(received) {
+        Ok(_) => {}
+        // The device went down; it may come back.
+        Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => return Ok(()),
+        Err(error) => {
+            let name = &socket.interface().name;
+            return Err(error).with_context(|| format!("receive from {name}"));
+        }
+    }
+    into.extend(received.take().map(|frame| Arrived { side, frame, at: None }));
+    Ok(())
+}
+
 impl PacketIo for Inline {
     fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    fn receive(&mut self, into: &mut Vec<(Side, Bytes)>) -> Result<()> {
-        for (side, exit) in [(Side::WIRED, &self.wired), (Side::RADIO, &self.radio)] {
-            let socket = &exit.socket;
-            match socket.receive(&mut self.received) {
-                Ok(_) => {}
-                // The device went down; it may come back.
-                Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => continue,
-                Err(error) => {
-                    let name = &socket.interface().name;
-                    return Err(error).with_context(|| format!("receive from {name}"));
-                }
+    fn receive(&mut self, into: &mut Vec<Arrived>) -> Result<()> {
+        match &mut self.tap {
+            None => {
+                receive(Side::WIRED, &self.wired.socket, &mut self.received, into)?;
+                receive(Side::RADIO, &self.radio.socket, &mut self.received, into)
             }
-            into.extend(self.received.take().map(|frame| (side, frame)));
+            Some(tap) => {
+                // What these acknowledge was in the ring before they arrived, so it is drained now.
+                receive(Side::RADIO, &self.radio.socket, &mut self.received, &mut self.later)?;
+                if !self.later.is_empty() {
+                    tap.drain();
+                }
+                tap.take(into);
+                into.append(&mut self.later);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     fn mac(&self, side: Side, priority: Priority) -> Mac {

@@ -1,6 +1,6 @@
 //! Packets in memory, on a virtual clock: the daemon loop without a device.
 
-use super::PacketIo;
+use super::{Arrived, PacketIo};
 use crate::daemon::Station;
 use crate::sys::packet_socket::Outgoing;
 use anyhow::Result;
@@ -86,12 +86,12 @@ impl PacketIo for Memory {
         self.now
     }
 
-    fn receive(&mut self, into: &mut Vec<(Side, Bytes)>) -> Result<()> {
+    fn receive(&mut self, into: &mut Vec<Arrived>) -> Result<()> {
         while let Some((at, ..)) = self.arrivals.front()
             && *at <= self.now
             && let Some((_, side, frame)) = self.arrivals.pop_front()
         {
-            into.push((side, frame));
+            into.push(Arrived { side, frame, at: None });
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use bytes::{Bytes, BytesMut};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::io;
-use wire::ethernet::Mac;
+use wire::ethernet::{EtherType, Mac};
 
 /// A network device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub enum Listen {
     /// Frames without VLAN tag whose IP header says TCP, fragments included; the rest is not copied
     /// to the socket.
     Tcp,
+    /// Frames of one type, that reach the kernel's own listeners of this type, too.
+    Only(EtherType),
     /// Nobody: the socket only sends.
     Nothing,
 }
@@ -64,7 +66,7 @@ pub struct PacketSocket {
 /// Frames per system call.
 pub const BATCH: usize = 64;
 /// Room for the largest frame: a super-packet of 65,535 bytes with its link-layer header.
-const FRAME_BYTES_MAX: usize = 66_000;
+pub(super) const FRAME_BYTES_MAX: usize = 66_000;
 /// Room in the socket's own queues, in bytes.
 const QUEUE_BYTES: libc::c_int = 8 << 20;
 
@@ -74,6 +76,18 @@ impl PacketSocket {
     /// # Errors
     /// If the device does not exist, or the system refuses a packet socket: CAP_NET_RAW is needed.
     pub fn open(interface: &str, prefix: Prefix, listen: Listen, leave: Leave) -> Result<Self> {
+        let socket = Self::unbound(interface, prefix, listen, leave)?;
+        socket.bind(listen).with_context(|| format!("open a packet socket on {interface}"))?;
+        Ok(socket)
+    }
+
+    /// A socket that does not listen yet.
+    pub(super) fn unbound(
+        interface: &str,
+        prefix: Prefix,
+        listen: Listen,
+        leave: Leave,
+    ) -> Result<Self> {
         let attempt = || format!("open a packet socket on {interface}");
         let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no pointers.
@@ -100,16 +114,16 @@ impl PacketSocket {
         if listen == Listen::Tcp {
             attach(fd.as_fd(), &TCP_ONLY).with_context(attempt)?;
         }
-        let protocol = match listen {
-            Listen::All | Listen::Tcp => (libc::ETH_P_ALL as u16).to_be(),
-            Listen::Nothing => 0,
-        };
-        let socket = PacketSocket { fd, interface };
-        socket.bind(protocol).with_context(attempt)?;
-        Ok(socket)
+        Ok(PacketSocket { fd, interface })
     }
 
-    fn bind(&self, protocol: u16) -> io::Result<()> {
+    /// Begins to listen.
+    pub(super) fn bind(&self, listen: Listen) -> io::Result<()> {
+        let protocol = match listen {
+            Listen::All | Listen::Tcp => (libc::ETH_P_ALL as u16).to_be(),
+            Listen::Only(ether_type) => ether_type.0.to_be(),
+            Listen::Nothing => 0,
+        };
         // SAFETY: all zero is a valid sockaddr_ll.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -263,18 +277,21 @@ impl Received {
         self.buffers[..self.count].iter().map(|buffer| &buffer[..])
     }
 
-    /// Takes the frames of the last batch, in order. A small one is copied into memory of its own
-    /// size, so that whoever keeps it keeps no more than it counts; one that fills more than half
-    /// of its buffer takes the buffer along.
+    /// Takes the frames of the last batch, in order.
     pub fn take(&mut self) -> impl Iterator<Item = Bytes> {
         let count = std::mem::take(&mut self.count);
-        self.buffers[..count].iter_mut().map(|buffer| {
-            if buffer.len() <= FRAME_BYTES_MAX / 2 {
-                return Bytes::copy_from_slice(buffer);
-            }
-            std::mem::replace(buffer, BytesMut::with_capacity(FRAME_BYTES_MAX)).freeze()
-        })
+        self.buffers[..count].iter_mut().map(take_or_copy)
     }
+}
+
+/// The frame in a buffer of [`FRAME_BYTES_MAX`]. A small one is copied into memory of its own size,
+/// so that whoever keeps it keeps no more than it counts; one that fills more than half of its
+/// buffer takes the buffer along.
+pub(super) fn take_or_copy(buffer: &mut BytesMut) -> Bytes {
+    if buffer.len() <= FRAME_BYTES_MAX / 2 {
+        return Bytes::copy_from_slice(buffer);
+    }
+    std::mem::replace(buffer, BytesMut::with_capacity(FRAME_BYTES_MAX)).freeze()
 }
 
 impl Default for Received {
@@ -340,7 +357,8 @@ pub fn find(name: &str) -> Result<Interface> {
     super::offload::device_ioctl(libc::SIOCGIFHWADDR, &mut request).with_context(attempt)?;
     // SAFETY: SIOCGIFHWADDR filled in the hardware address.
     let address = unsafe { request.ifr_ifru.ifru_hwaddr };
-    if address.sa_family != libc::ARPHRD_ETHER {
+    // Frames of the loopback device have an Ethernet header, too.
+    if ![libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK].contains(&address.sa_family) {
         return Err(anyhow!("its link type is {}, not Ethernet", address.sa_family))
             .with_context(attempt);
     }

@@ -15,12 +15,23 @@ pub struct Poll {
     epoll: OwnedFd,
     timer: OwnedFd,
     armed: Option<u64>,
-    /// The tokens of the descriptors that were ready at the last wait.
-    ready: Vec<u64>,
+}
+
+/// The tokens of the descriptors that were ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready(u64);
+
+impl Ready {
+    /// True if the token is among them.
+    pub fn contains(self, token: u64) -> bool {
+        self.0 & 1 << token != 0
+    }
 }
 
 /// The timer's own token; descriptors use smaller ones.
-const TIMER: u64 = u64::MAX;
+const TIMER: u64 = 63;
+/// Reports that a descriptor is readable, once.
+const ONCE: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::ONESHOT);
 /// Descriptors reported per wait.
 const READY_MAX: usize = 16;
 
@@ -33,12 +44,12 @@ impl Poll {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("make an epoll instance")?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags).context("make a timer")?;
-        let poll = Poll { epoll, timer, armed: None, ready: Vec::with_capacity(READY_MAX) };
+        let poll = Poll { epoll, timer, armed: None };
         poll.add(&poll.timer, TIMER)?;
         Ok(poll)
     }
 
-    /// Waits for this descriptor, too, to become readable. Tokens are the caller's.
+    /// Waits for this descriptor, too, to become readable. Tokens are the caller's, below 63.
     ///
     /// # Errors
     /// If epoll cannot watch such a descriptor, such as a plain file.
@@ -46,6 +57,26 @@ impl Poll {
         let data = epoll::EventData::new_u64(token);
         epoll::add(&self.epoll, descriptor, data, epoll::EventFlags::IN)
             .with_context(|| format!("watch descriptor {token}"))
+    }
+
+    /// Waits for this descriptor to become readable once; then [`Poll::add_again`] is needed.
+    ///
+    /// # Errors
+    /// As [`Poll::add`].
+    pub fn add_once(&self, descriptor: impl AsFd, token: u64) -> Result<()> {
+        let data = epoll::EventData::new_u64(token);
+        epoll::add(&self.epoll, descriptor, data, ONCE)
+            .with_context(|| format!("watch descriptor {token}"))
+    }
+
+    /// Waits once more for a descriptor of [`Poll::add_once`].
+    ///
+    /// # Errors
+    /// If it was not watched.
+    pub fn add_again(&self, descriptor: impl AsFd, token: u64) -> Result<()> {
+        let data = epoll::EventData::new_u64(token);
+        epoll::modify(&self.epoll, descriptor, data, ONCE)
+            .with_context(|| format!("watch descriptor {token} again"))
     }
 
     /// Watches a descriptor no longer.
@@ -61,9 +92,9 @@ impl Poll {
     ///
     /// # Errors
     /// If the system refuses to wait.
-    pub fn wait(&mut self, until: Option<u64>) -> Result<&[u64]> {
+    pub fn wait(&mut self, until: Option<u64>) -> Result<Ready> {
         self.arm(until)?;
-        self.ready.clear();
+        let mut ready = Ready::default();
         let mut events = [const { std::mem::MaybeUninit::uninit() }; READY_MAX];
         match epoll::wait(&self.epoll, &mut events, None) {
             Ok((events, _)) => {
@@ -74,14 +105,14 @@ impl Poll {
                         let _expirations = rustix::io::read(&self.timer, &mut [0_u8; 8]);
                         self.armed = None;
                     } else {
-                        self.ready.push(token);
+                        ready.0 |= 1 << token;
                     }
                 }
             }
             Err(Errno::INTR) => {}
             Err(error) => return Err(error).context("wait for packets"),
         }
-        Ok(&self.ready)
+        Ok(ready)
     }
 
     fn arm(&mut self, until: Option<u64>) -> Result<()> {

@@ -279,9 +279,14 @@ pub(crate) fn frames_pass_a_bridge_unchanged() {
 }
 
 pub(crate) fn transfers_over_a_bridge_survive_the_daemon() {
+    survive(&[]);
+}
+
+/// Transfers over a bridge whose daemon, with these flags, is killed or begins on the way.
+pub(crate) fn survive(flags: &[&str]) {
     let bridge = Bridge::new();
     for to in MOBILE {
-        let agent = bridge.daemon("snoop-modern", &[]);
+        let agent = bridge.daemon("snoop-modern", flags);
         bridge.transfer_while(to, 60_000_000, || {
             std::thread::sleep(Duration::from_millis(150));
             let statistics = agent.statistics().expect("statistics");
@@ -292,7 +297,7 @@ pub(crate) fn transfers_over_a_bridge_survive_the_daemon() {
     // And with one that comes in the middle.
     bridge.transfer_while(MOBILE[0], 60_000_000, || {
         std::thread::sleep(Duration::from_millis(50));
-        drop(bridge.daemon("snoop-modern", &[]));
+        drop(bridge.daemon("snoop-modern", flags));
     });
 }
 

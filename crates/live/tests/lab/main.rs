@@ -8,6 +8,7 @@
 mod bridge;
 mod cases;
 mod direct;
+mod fast;
 mod support;
 mod verdicts;
 

@@ -2,7 +2,7 @@
 
 use link::hop;
 use link::preset::Pair;
-use live::daemon::{self, Control, DaemonConfig, Forwarding};
+use live::daemon::{self, BackEnd, Control, DaemonConfig, Forwarding};
 use live::io::inline::Devices;
 use live::lab::{Amount, Direction, Lab, LabRun, Program, RunSetup, Sender, Stopped, Traffic};
 use live::radio;
@@ -32,6 +32,10 @@ pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
         forwarding: match flag("--bridge") {
             true => Forwarding::Bridge,
             false => Forwarding::Routed,
+        },
+        back_end: match flag("--fast") {
+            true => BackEnd::Fast,
+            false => BackEnd::Inline,
         },
         next_hops: Vec::new(),
         control: Control::Standard,
