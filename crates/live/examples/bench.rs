@@ -9,7 +9,7 @@
 //! cargo run --release -p lasthop-live --example bench -- [--rounds 5] [--seconds 2] [--json FILE]
 //! ```
 //!
-//! `--only TEXT` leaves out the ways whose name does not contain it, for a profile.
+//! `--offloads on` or `off` leaves the other out, `--only TEXT` leaves out the ways whose name does not contain it, for a profile.
 
 use anyhow::{Context, Result, bail, ensure};
 use live::daemon::{self, BackEnd, Control, DaemonConfig, Forwarding};
@@ -28,10 +28,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What forwards: a name, a scheme and a flag for the daemon; no scheme: the kernel.
-const WAYS: [(&str, Option<(&str, &str)>); 4] = [
+const WAYS: [(&str, Option<(&str, &str)>); 5] = [
     ("kernel", None),
     ("inline, plain", Some(("plain", "--inline"))),
     ("inline, snoop-modern", Some(("snoop-modern", "--inline"))),
+    ("fast, plain", Some(("plain", "--fast"))),
     ("fast, snoop-modern", Some(("snoop-modern", "--fast"))),
 ];
 /// Bytes per call of the bulk transfer.
@@ -265,6 +266,9 @@ fn bench(arguments: &[String]) -> Result<()> {
     ensure!(!ways.is_empty(), "no way's name contains {only:?}");
     let mut rows = Vec::new();
     for offloads in [false, true] {
+        if value(arguments, "--offloads").is_some_and(|wanted| (wanted == "on") != offloads) {
+            continue;
+        }
         let network = Network::build(offloads)?;
         let mut all = vec![Vec::new(); ways.len()];
         for _ in 0..rounds {

@@ -120,7 +120,7 @@ fn measure() -> Result<Costs> {
     let mut ring = Ring::open("lo", Listen::Only(received_type)).with_context(attempt)?;
     let tapped = per_packet(&mut || {
         let mut frames = Vec::with_capacity(BATCH);
-        ring.drain(|tapped| frames.push(tapped));
+        ring.drain(BATCH, |tapped| frames.push(tapped));
         ensure!(frames.len() == BATCH, "the ring lost frames");
         Ok(())
     });

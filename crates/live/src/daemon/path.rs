@@ -58,8 +58,7 @@ impl DataPath {
             BackEnd::Fast => Inline::open_tapped(&config.devices, clock)?,
             _ => Inline::open(&config.devices, clock)?,
         };
-        let (wired, radio) =
-            (io.socket(Side::WIRED).interface(), io.socket(Side::RADIO).interface());
+        let (wired, radio) = (io.interface(Side::WIRED), io.interface(Side::RADIO));
         ensure!(
             wired.mtu == radio.mtu,
             "{} has an MTU of {} bytes, {} of {}: set them alike, since nobody here would tell a \
@@ -106,7 +105,7 @@ impl DataPath {
     /// If it does not: to go on would send packets twice, or where no bridge would send them. If a
     /// device is gone.
     pub fn attend(&mut self, poll: &Poll, ready: Ready, config: &DaemonConfig) -> Result<()> {
-        self.io.attend(poll, WIRED, ready.contains(WIRED))?;
+        self.io.attend(poll, ready, (WIRED, RADIO))?;
         ensure!(!ready.contains(RULES), "nft has ended, and the rules with it");
         if ready.contains(NEWS) && self.news.take() {
             Machine::now()?.bridge(&config.devices).context("the bridge has changed")?;

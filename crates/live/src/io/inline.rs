@@ -1,14 +1,16 @@
-//! Packet sockets on the base station's devices.
+//! Packet sockets on the base station's devices: a ring for what arrives, another socket for what
+//! leaves.
 //!
-//! Inline, both sockets listen and everything goes through them. With a tap ([`super::tap`]) the
-//! kernel forwards, and what comes from the fixed hosts is only looked at.
+//! Inline, everything goes through them. With a tap ([`super::tap`]) the kernel forwards, and what
+//! comes from the fixed hosts is only looked at.
 
 use super::tap::Tap;
 use super::{Arrived, PacketIo};
 use crate::sys::Clock;
 use crate::sys::netlink::Stations;
-use crate::sys::packet_socket::{Leave, Listen, Outgoing, PacketSocket, Prefix, Received};
-use crate::sys::poll::Poll;
+use crate::sys::packet_ring::Ring;
+use crate::sys::packet_socket::{BATCH, Interface, Leave, Listen, Outgoing, PacketSocket, Prefix};
+use crate::sys::poll::{Poll, Ready};
 use crate::sys::raw_ip::RawIp;
 use anyhow::{Context, Result};
 use sansio::{Instant, Priority, Side};
@@ -36,10 +38,19 @@ pub struct Inline {
     radio_high: Exit,
     kernel: RawIp,
     bridge: Stations,
-    tap: Option<Tap>,
-    received: Received,
+    from_wired: FromWired,
+    from_radio: Ring,
     /// Empty between two calls.
     later: Vec<Arrived>,
+}
+
+/// How frames come from the fixed hosts.
+#[derive(Debug)]
+enum FromWired {
+    /// To be sent on.
+    Inline(Ring),
+    /// To look at.
+    Tapped(Tap),
 }
 
 /// A socket and what is put up for it.
@@ -60,21 +71,22 @@ impl Inline {
     /// # Errors
     /// If a device does not exist or packet sockets are not allowed.
     pub fn open(devices: &Devices, clock: Clock) -> Result<Self> {
-        Self::with(devices, clock, None)
+        let from_wired = FromWired::Inline(Ring::open(&devices.wired, Listen::Tcp)?);
+        Self::with(devices, clock, from_wired)
     }
 
     /// The same; what comes from the fixed hosts is only looked at.
     ///
     /// # Errors
-    /// As [`Inline::open`], or if the kernel has no rings for packet sockets.
+    /// As [`Inline::open`].
     pub fn open_tapped(devices: &Devices, clock: Clock) -> Result<Self> {
-        let tap = Tap::open(&devices.wired, clock)?;
-        Self::with(devices, clock, Some(tap))
+        let from_wired = FromWired::Tapped(Tap::open(&devices.wired, clock)?);
+        Self::with(devices, clock, from_wired)
     }
 
-    fn with(devices: &Devices, clock: Clock, tap: Option<Tap>) -> Result<Self> {
-        let open = |device: &str, listen, leave| -> Result<Exit> {
-            let socket = PacketSocket::open(device, Prefix::Virtio, listen, leave)?;
+    fn with(devices: &Devices, clock: Clock, from_wired: FromWired) -> Result<Self> {
+        let open = |device: &str, leave| -> Result<Exit> {
+            let socket = PacketSocket::open(device, Prefix::Virtio, Listen::Nothing, leave)?;
             Ok(Exit { socket, frames: Vec::new(), tokens: Vec::new() })
         };
         // Where both priorities share a device, its queueing has to tell them apart.
@@ -82,56 +94,74 @@ impl Inline {
             Some(high) => (Leave::Direct, high, Leave::Direct),
             None => (Leave::Queued(0), &devices.radio, Leave::Queued(Self::PRIORITY_HIGH)),
         };
-        let wired_listens = if tap.is_some() { Listen::Nothing } else { Listen::Tcp };
         Ok(Inline {
             clock,
-            wired: open(&devices.wired, wired_listens, Leave::Direct)?,
-            radio: open(&devices.radio, Listen::Tcp, radio_leaves)?,
-            radio_high: open(high, Listen::Nothing, high_leaves)?,
+            wired: open(&devices.wired, Leave::Direct)?,
+            radio: open(&devices.radio, radio_leaves)?,
+            radio_high: open(high, high_leaves)?,
             kernel: RawIp::open()?,
             bridge: Stations::open()?,
-            tap,
-            received: Received::new(),
+            from_wired,
+            from_radio: Ring::open(&devices.radio, Listen::Tcp)?,
             later: Vec::new(),
         })
     }
 
-    /// Frames that found no room in the sockets' queues, since this was last asked.
+    /// Frames that found no room in the rings, since this was last asked.
     pub fn overruns(&mut self) -> u64 {
-        let tapped = self.tap.as_mut().map_or(0, Tap::overruns);
-        self.wired.socket.overruns() + self.radio.socket.overruns() + tapped
+        let from_wired = match &mut self.from_wired {
+            FromWired::Inline(ring) => ring.overruns(),
+            FromWired::Tapped(tap) => tap.overruns(),
+        };
+        from_wired + self.from_radio.overruns()
     }
 
-    /// Has `poll` wait for frames: with this token from the fixed hosts, with that from the mobile
-    /// hosts.
+    /// Has `poll` wait for frames: with the first token from the fixed hosts, with the second from
+    /// the mobile hosts.
     ///
     /// # Errors
     /// If the system refuses.
     pub fn watch(&self, poll: &Poll, (wired, radio): (u64, u64)) -> Result<()> {
-        match &self.tap {
-            Some(tap) => poll.add_once(tap, wired)?,
-            None => poll.add(&self.wired.socket, wired)?,
+        match &self.from_wired {
+            FromWired::Inline(ring) => poll.add(ring, wired)?,
+            FromWired::Tapped(tap) => poll.add(tap, wired)?,
         }
-        poll.add(&self.radio.socket, radio)
+        poll.add(&self.from_radio, radio)
     }
 
-    /// To be called after each wait; `wired_is_ready`: the token of [`Inline::watch`] was there.
+    /// To be called after each wait, with what was ready and the tokens of [`Inline::watch`].
     ///
     /// # Errors
-    /// If the device toward the fixed hosts is gone, or the system refuses.
-    pub fn attend(&mut self, poll: &Poll, wired: u64, wired_is_ready: bool) -> Result<()> {
-        let Some(tap) = &mut self.tap else { return Ok(()) };
-        tap.attend(poll, wired, wired_is_ready)
+    /// If a device is gone, or the system refuses.
+    pub fn attend(&mut self, poll: &Poll, ready: Ready, (wired, radio): (u64, u64)) -> Result<()> {
+        if ready.has_failed(radio) {
+            check(&self.from_radio)?;
+        }
+        let ring = match &self.from_wired {
+            FromWired::Inline(ring) => ring,
+            FromWired::Tapped(tap) => tap.ring(),
+        };
+        if ready.has_failed(wired) {
+            check(ring)?;
+        }
+        match &mut self.from_wired {
+            FromWired::Inline(_) => Ok(()),
+            FromWired::Tapped(tap) => tap.attend(poll, wired, ready.contains(wired)),
+        }
     }
 
     /// When a turn is due though nothing wakes anybody.
     pub fn next_at(&self) -> Option<Instant> {
-        self.tap.as_ref().and_then(Tap::next_at)
+        match &self.from_wired {
+            FromWired::Inline(_) => None,
+            FromWired::Tapped(tap) => tap.next_at(),
+        }
     }
 
-    /// The socket of a side.
-    pub fn socket(&self, side: Side) -> &PacketSocket {
-        if side == Side::RADIO { &self.radio.socket } else { &self.wired.socket }
+    /// The device of a side.
+    pub fn interface(&self, side: Side) -> &Interface {
+        let exit = if side == Side::RADIO { &self.radio } else { &self.wired };
+        exit.socket.interface()
     }
 
     fn exit(&mut self, side: Side, priority: Priority) -> &mut Exit {
@@ -143,24 +173,18 @@ impl Inline {
     }
 }
 
-/// Takes a batch of frames from a socket.
-fn receive(
-    side: Side,
-    socket: &PacketSocket,
-    received: &mut Received,
-    into: &mut Vec<Arrived>,
-) -> Result<()> {
-    match socket.receive(received) {
-        Ok(_) => {}
+/// Takes a batch of frames from a ring.
+fn take(side: Side, ring: &mut Ring, into: &mut Vec<Arrived>) {
+    ring.drain(BATCH, |tapped| into.push(Arrived { side, frame: tapped.frame, at: None }));
+}
+
+/// What has happened to a ring's device.
+fn check(ring: &Ring) -> Result<()> {
+    match ring.check() {
         // The device went down; it may come back.
-        Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => return Ok(()),
-        Err(error) => {
-            let name = &socket.interface().name;
-            return Err(error).with_context(|| format!("receive from {name}"));
-        }
+        Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(()),
+        checked => checked.with_context(|| format!("receive from {}", ring.interface().name)),
     }
-    into.extend(received.take().map(|frame| Arrived { side, frame, at: None }));
-    Ok(())
 }
 
 impl PacketIo for Inline {
@@ -169,22 +193,22 @@ impl PacketIo for Inline {
     }
 
     fn receive(&mut self, into: &mut Vec<Arrived>) -> Result<()> {
-        match &mut self.tap {
-            None => {
-                receive(Side::WIRED, &self.wired.socket, &mut self.received, into)?;
-                receive(Side::RADIO, &self.radio.socket, &mut self.received, into)
+        match &mut self.from_wired {
+            FromWired::Inline(ring) => {
+                take(Side::WIRED, ring, into);
+                take(Side::RADIO, &mut self.from_radio, into);
             }
-            Some(tap) => {
+            FromWired::Tapped(tap) => {
                 // What these acknowledge was in the ring before they arrived, so it is drained now.
-                receive(Side::RADIO, &self.radio.socket, &mut self.received, &mut self.later)?;
+                take(Side::RADIO, &mut self.from_radio, &mut self.later);
                 if !self.later.is_empty() {
                     tap.drain();
                 }
                 tap.take(into);
                 into.append(&mut self.later);
-                Ok(())
             }
         }
+        Ok(())
     }
 
     fn mac(&self, side: Side, priority: Priority) -> Mac {
@@ -212,7 +236,7 @@ impl PacketIo for Inline {
     }
 
     fn tell_bridge(&mut self, side: Side, station: Mac) {
-        let device = self.socket(side).interface().index;
+        let device = self.interface(side).index;
         // It is told again in a minute.
         let _told = self.bridge.seen(device, station);
     }

@@ -16,7 +16,7 @@ use crate::sys::packet_ring::Ring;
 use crate::sys::packet_socket::Listen;
 use crate::sys::poll::Poll;
 use crate::sys::realtime_nanos;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rustix::fd::{AsFd, BorrowedFd};
 use sansio::{Duration, Instant, Side};
 
@@ -58,14 +58,9 @@ impl Tap {
     /// To be called after each wait; `is_ready`: the ring's token was there.
     pub(super) fn attend(&mut self, poll: &Poll, token: u64, is_ready: bool) -> Result<()> {
         if is_ready {
-            match self.ring.check() {
-                // The device went down; it may come back.
-                Err(error) if error.raw_os_error() != Some(libc::ENETDOWN) => {
-                    let name = &self.ring.interface().name;
-                    return Err(error).with_context(|| format!("listen on {name}"));
-                }
-                _ => self.state = State::Listening(self.clock.now() + DRAINED_EVERY),
-            }
+            // Nobody shall be woken again, not even in vain.
+            poll.remove(&self.ring)?;
+            self.state = State::Listening(self.clock.now() + DRAINED_EVERY);
         }
         let now = self.clock.now();
         if matches!(self.state, State::Listening(due_at) if due_at <= now) {
@@ -76,10 +71,14 @@ impl Tap {
             };
             if self.state == State::Idle {
                 // A frame that is in the ring by now wakes at once.
-                poll.add_again(&self.ring, token)?;
+                poll.add(&self.ring, token)?;
             }
         }
         Ok(())
+    }
+
+    pub(super) fn ring(&self) -> &Ring {
+        &self.ring
     }
 
     /// When [`Tap::attend`] is due though nothing wakes anybody.
@@ -95,7 +94,7 @@ impl Tap {
         // Realtime may be set at any time, so each time it is compared anew.
         let (now, realtime) = (self.clock.now(), realtime_nanos());
         let waiting = &mut self.waiting;
-        self.recent += self.ring.drain(|tapped| {
+        self.recent += self.ring.drain(usize::MAX, |tapped| {
             let age = Duration::from_nanos(realtime.saturating_sub(tapped.realtime_nanos));
             let at = Some(now - age);
             waiting.push(Arrived { side: Side::WIRED, frame: tapped.frame, at });

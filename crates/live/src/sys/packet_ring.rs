@@ -71,7 +71,8 @@ impl Ring {
     pub fn open(interface: &str, listen: Listen) -> Result<Self> {
         let mtu = super::packet_socket::find(interface)?.mtu as usize;
         let slot_bytes = (mtu + 14 + BEFORE_FRAME).next_power_of_two().min(BLOCK_BYTES);
-        Self::with_slots(interface, listen, (slot_bytes, RING_BYTES))
+        let ring = std::env::var("RINGB").ok().and_then(|t| t.parse().ok()).unwrap_or(RING_BYTES);
+        Self::with_slots(interface, listen, (slot_bytes, ring))
     }
 
     /// The same with slots and a ring of these sizes in bytes: powers of two, the slots of at least
@@ -112,12 +113,12 @@ impl Ring {
         self.socket.interface()
     }
 
-    /// Takes the frames that wait, in order; returns how many. Every frame that had arrived before
-    /// the call is among them, unless it found no room.
-    pub fn drain(&mut self, mut take: impl FnMut(Tapped)) -> usize {
+    /// Takes the frames that wait, in order, at most so many; returns how many. Without that bound
+    /// every frame that had arrived before the call is among them, unless it found no room.
+    pub fn drain(&mut self, most: usize, mut take: impl FnMut(Tapped)) -> usize {
         let mut count = 0;
         // Once around at most: whoever comes later was not there before the call.
-        while count < self.slots {
+        while count < self.slots.min(most) {
             let slot = self.memory.slot(self.next, self.slot_bytes);
             // SAFETY: the status is the first word of the slot, which is aligned to 16 bytes; the
             // kernel and this process access it as a whole.

@@ -19,19 +19,25 @@ pub struct Poll {
 
 /// The tokens of the descriptors that were ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ready(u64);
+pub struct Ready {
+    ready: u64,
+    failed: u64,
+}
 
 impl Ready {
     /// True if the token is among them.
     pub fn contains(self, token: u64) -> bool {
-        self.0 & 1 << token != 0
+        self.ready & 1 << token != 0
+    }
+
+    /// True if something is wrong with this one, such as that a socket's device is gone.
+    pub fn has_failed(self, token: u64) -> bool {
+        self.failed & 1 << token != 0
     }
 }
 
 /// The timer's own token; descriptors use smaller ones.
 const TIMER: u64 = 63;
-/// Reports that a descriptor is readable, once.
-const ONCE: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::ONESHOT);
 /// Descriptors reported per wait.
 const READY_MAX: usize = 16;
 
@@ -57,26 +63,6 @@ impl Poll {
         let data = epoll::EventData::new_u64(token);
         epoll::add(&self.epoll, descriptor, data, epoll::EventFlags::IN)
             .with_context(|| format!("watch descriptor {token}"))
-    }
-
-    /// Waits for this descriptor to become readable once; then [`Poll::add_again`] is needed.
-    ///
-    /// # Errors
-    /// As [`Poll::add`].
-    pub fn add_once(&self, descriptor: impl AsFd, token: u64) -> Result<()> {
-        let data = epoll::EventData::new_u64(token);
-        epoll::add(&self.epoll, descriptor, data, ONCE)
-            .with_context(|| format!("watch descriptor {token}"))
-    }
-
-    /// Waits once more for a descriptor of [`Poll::add_once`].
-    ///
-    /// # Errors
-    /// If it was not watched.
-    pub fn add_again(&self, descriptor: impl AsFd, token: u64) -> Result<()> {
-        let data = epoll::EventData::new_u64(token);
-        epoll::modify(&self.epoll, descriptor, data, ONCE)
-            .with_context(|| format!("watch descriptor {token} again"))
     }
 
     /// Watches a descriptor no longer.
@@ -105,7 +91,11 @@ impl Poll {
                         let _expirations = rustix::io::read(&self.timer, &mut [0_u8; 8]);
                         self.armed = None;
                     } else {
-                        ready.0 |= 1 << token;
+                        let wrong = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
+                        let flags = event.flags;
+                        let failed = flags.intersects(wrong);
+                        ready.ready |= 1 << token;
+                        ready.failed |= u64::from(failed) << token;
                     }
                 }
             }

@@ -103,7 +103,7 @@ fn compare() {
     };
     let drained = |ring: &mut Ring| {
         let mut tapped: Vec<Tapped> = Vec::new();
-        let count = ring.drain(|frame| tapped.push(frame));
+        let count = ring.drain(usize::MAX, |frame| tapped.push(frame));
         assert_eq!(count, tapped.len());
         let times: Vec<u64> = tapped.iter().map(|frame| frame.realtime_nanos).collect();
         assert!(times.is_sorted(), "{times:?}");
