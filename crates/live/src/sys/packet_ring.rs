@@ -17,6 +17,7 @@ use super::packet_socket::{
     FRAME_BYTES_MAX, Interface, Leave, Listen, PacketSocket, Prefix, take_or_copy,
 };
 use super::set_option;
+use crate::buffers;
 use crate::frame::Virtio;
 use anyhow::{Context, Result};
 use bytes::{Bytes, BytesMut};
@@ -142,7 +143,7 @@ impl Ring {
             } else {
                 // SAFETY: within the slot, as just asserted, and left alone by the kernel.
                 let bytes = unsafe { std::slice::from_raw_parts(slot.as_ptr().add(start), length) };
-                Some(Bytes::copy_from_slice(bytes))
+                Some(buffers::copy(bytes))
             };
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.slots;
