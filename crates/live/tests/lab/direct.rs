@@ -62,8 +62,9 @@ impl Direct {
         &self,
         scheme: Option<&str>,
         size: u64,
+        flags: &[&str],
     ) -> (Passed, f64, serde_json::Value) {
-        let program = support::program(&["daemon", "--one-radio-device"]);
+        let program = support::program(&[&["daemon", "--one-radio-device"], flags].concat());
         let line = Line::default();
         let start = |scheme| Agent::start(&program, scheme, &self.names.base, &line);
         let agent = scheme.map(|scheme| start(scheme).unwrap_or_else(|error| panic!("{error:#}")));

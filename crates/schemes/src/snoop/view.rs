@@ -1,9 +1,9 @@
 //! What an operator may see of the flows that have state.
 
+use super::Agent;
 use super::flow::Flow;
 use super::restart::Phase;
 use super::uplink::Uplink;
-use super::{Agent, Radio};
 use sansio::{Duration, FlowKey, Instant};
 
 /// One direction of one connection, as it is now.
@@ -43,8 +43,7 @@ pub enum Heading {
 impl Agent {
     /// Every flow with state, in no order.
     pub fn views(&self, now: Instant) -> impl Iterator<Item = FlowView> {
-        let radio = self.shared.radio;
-        let down = self.flows.iter().flatten().map(move |flow| of_flow(flow, radio, now));
+        let down = self.flows.iter().flatten().map(move |flow| of_flow(flow, now));
         let up = self.uplinks.flows().map(move |flow| of_uplink(flow, now));
         down.chain(up)
     }
@@ -55,11 +54,11 @@ impl Agent {
     }
 }
 
-fn of_flow(flow: &Flow, radio: Radio, now: Instant) -> FlowView {
+fn of_flow(flow: &Flow, now: Instant) -> FlowView {
     let repairing = flow.episode_end.is_some() || flow.withheld_since.is_some();
     let doing = match flow.phase {
         _ if flow.aside.is_some() => "left alone",
-        Phase::Steady if radio == Radio::Down => "waits: the link is down",
+        _ if flow.is_away => "waits: the mobile host is out of reach",
         Phase::Steady if repairing => "repairs",
         Phase::Steady if flow.cache.is_empty() => "idle",
         Phase::Steady => "watches",
@@ -109,12 +108,13 @@ mod tests {
         let key = FlowKey { source: host(80), destination: host(4_000) };
         let mut flow = Flow::new(key, wire::tcp::Seq(1), &Config::modern(), at(1));
         flow.active_at = at(3);
-        let view = of_flow(&flow, Radio::Up, at(5));
+        let view = of_flow(&flow, at(5));
         assert_eq!((view.age, view.idle), (Duration::from_secs(4), Duration::from_secs(2)));
         assert_eq!((view.doing, view.left_alone, view.round_trip), ("idle", None, None));
-        assert_eq!(of_flow(&flow, Radio::Down, at(5)).doing, "waits: the link is down");
+        flow.is_away = true;
+        assert_eq!(of_flow(&flow, at(5)).doing, "waits: the mobile host is out of reach");
         flow.aside = Some(super::super::aside::Reason::AcksElsewhere);
-        let view = of_flow(&flow, Radio::Up, at(5));
+        let view = of_flow(&flow, at(5));
         assert_eq!(view.doing, "left alone");
         assert_eq!(view.left_alone, Some("no ACK of the mobile host passes here"));
     }
