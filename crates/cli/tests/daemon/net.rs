@@ -86,6 +86,9 @@ impl Net {
             ip -n {host} route add default via 10.79.{subnet}.254
             ip -n {host} route add default via fd79:{subnet}::fe"
         ));
+        // The kernel takes up to a second to notice a carrier.
+        let state = || sh(&format!("ip -n {BASE} -br link show dev {device}"));
+        wait_until("the link is up", || state().split_whitespace().nth(1) == Some("UP"));
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
