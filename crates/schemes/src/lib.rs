@@ -1,10 +1,12 @@
 //! What a base station can do for TCP: one folder per paper, none imports another.
 //!
 //! Map: [`plain`] (a base station that only forwards), [`snoop`] (cache and local retransmission,
-//! after the Snoop paper). [`Scheme`] is the one list of all of them.
+//! after the Snoop paper). [`Scheme`] is the one list of all of them; [`worth`] measures what help
+//! is worth, whichever it is.
 
 pub mod plain;
 pub mod snoop;
+pub mod worth;
 
 use sansio::{BitRate, Deadline, Engine, Input, Instant, Packet, Side, Sink};
 

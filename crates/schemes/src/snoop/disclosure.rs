@@ -40,6 +40,8 @@ pub(super) struct Disclosure {
     hidden_since: Instant,
     /// and until the ACK reaches what.
     hidden_until: Seq,
+    /// Segments in flight at the last sign of a loss that was none of those.
+    flight_at_loss: u16,
     /// Losses repaired since then.
     repaired: u8,
     /// Segments in flight when they were too many last, if a smaller flight then arrived whole: so
@@ -75,6 +77,7 @@ impl Disclosure {
         Disclosure {
             hidden_since: Instant::ZERO,
             hidden_until: start,
+            flight_at_loss: 0,
             repaired: 0,
             overrun_at: u16::MAX,
             told: 0,
@@ -117,7 +120,7 @@ impl Disclosure {
     /// A window with losses that were hidden has arrived.
     #[cold]
     fn on_window(&mut self, flight: usize) {
-        self.trial.on_window(self.repaired, flight);
+        self.trial.on_window(self.repaired, flight, self.flight_at_loss.into());
         if self.repaired <= FEW {
             self.told = 0;
         } else if flight < usize::from(self.overrun_at) * 3 / 4 {
@@ -216,6 +219,9 @@ pub(super) fn on_sample(flow: &mut Flow, sample: Duration, config: &Config, now:
 /// A sign of a loss came: decides if the sender shall learn of it.
 #[cold]
 pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    if !flow.disclosure.is_hiding() {
+        flow.disclosure.flight_at_loss = u16::try_from(flow.cache.len()).unwrap_or(u16::MAX);
+    }
     let has_sack = flow.evidence.has_seen_sack();
     // Without SACK the sender is told of one hole at a time. A local copy of it that is under way
     // would show that what it then does is a mistake.

@@ -10,7 +10,8 @@
 //! Map, by the paper's words: `data` (`snoop_data()`), `ack` (`snoop_ack()`), `cache`,
 //! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
 //! `resend` (a local retransmission). What today adds: `sack` and `repair` (every hole at once),
-//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `assist` (senders
+//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `hosts`
+//! (what the flows of one mobile host tell of each other), `assist` (senders
 //! without SACK), `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on
 //! probes). The other direction, from the mobile host: `nack`, with `uplink` for the state of one
 //! connection. [`config`] has every parameter and the presets.
@@ -32,6 +33,7 @@ mod data;
 mod disclosure;
 mod flow;
 mod handshake;
+mod hosts;
 mod nack;
 mod repair;
 mod resend;
@@ -50,6 +52,7 @@ pub use statistics::Statistics;
 use air::Air;
 use flow::Flow;
 use handshake::{Handshakes, Origin};
+use hosts::Hosts;
 use nack::Uplinks;
 use sansio::{
     BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input,
@@ -76,6 +79,7 @@ pub struct Agent {
     hand: usize,
     handshakes: Handshakes,
     uplinks: Uplinks,
+    hosts: Hosts,
 }
 
 /// What all flows share.
@@ -84,16 +88,8 @@ pub struct Agent {
 struct Shared {
     /// Sequence numbers in all caches.
     held_bytes: u64,
-    radio: Radio,
     air: Air,
     statistics: Statistics,
-}
-
-/// What notices say of the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Radio {
-    Up,
-    Down,
 }
 
 /// What a procedure needs beside its flow.
@@ -108,6 +104,8 @@ struct Context<'a, S: Sink> {
 enum Fate {
     Keep,
     Forget,
+    /// It is, and nothing is heard of the mobile host on this flow.
+    Silent,
 }
 
 impl Agent {
@@ -127,12 +125,12 @@ impl Agent {
             timers: TimerQueue::new(),
             handshakes: Handshakes::default(),
             uplinks: Uplinks::with_key(key),
+            hosts: Hosts::with_key(key),
             recent: 0,
             shared: Shared {
                 statistics: Statistics::default(),
                 held_bytes: 0,
                 air: Air::default(),
-                radio: Radio::Up,
             },
         }
     }
@@ -304,25 +302,30 @@ impl Agent {
             if let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) {
                 flow.queued_deadline = None;
             }
-            self.with_flow(slot, sink, |flow, context| timers::fire(flow, context, now));
+            let fate = self.with_flow(slot, sink, |flow, context| timers::fire(flow, context, now));
+            if fate == Fate::Silent {
+                self.on_silence(slot, sink, now);
+            }
         }
         self.uplinks.on_timer((&self.config, &mut self.shared, sink), now);
     }
 
     #[cold]
     fn on_notice(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
-        match notice {
-            Notice::LinkDown(Side::RADIO) => self.shared.radio = Radio::Down,
-            Notice::LinkUp(Side::RADIO) => self.shared.radio = Radio::Up,
+        let (is_away, slots) = match notice {
+            Notice::LinkDown(Side::RADIO) => (true, self.hosts.set_all_away(Some(now))),
+            Notice::LinkUp(Side::RADIO) => (false, self.hosts.set_all_away(None)),
+            Notice::MobileDown(address) => (true, self.hosts.set_away(address, Some(now))),
+            Notice::MobileUp(address) => (false, self.hosts.set_away(address, None)),
+            Notice::LinkMayBeUp(Side::RADIO) => return self.on_hint(sink, now),
             Notice::Forget => return self.forget_all(),
             _ => return,
-        }
-        let radio = self.shared.radio;
-        for slot in 0..self.flows.len() as u32 {
+        };
+        for slot in slots {
             self.with_flow(slot, sink, |flow, context| {
-                match radio {
-                    Radio::Down => restart::on_link_down(flow, context.config, now),
-                    Radio::Up => restart::on_link_up(flow, context, now),
+                match is_away {
+                    true => restart::on_link_down(flow, context.config, now),
+                    false => restart::on_link_up(flow, context, now),
                 }
                 Fate::Keep
             });
@@ -338,16 +341,18 @@ impl Agent {
         self.handshakes.note(key, origin, tcp);
     }
 
-    /// Lets `act` have a flow, then brings the total of cached bytes and its place in the timer
-    /// queue up to date.
+    /// Lets `act` have a flow, then does what it says, and brings the total of cached bytes and the
+    /// flow's place in the timer queue up to date.
     #[inline]
     fn with_flow<S: Sink>(
         &mut self,
         slot: u32,
         sink: &mut S,
         act: impl FnOnce(&mut Flow, &mut Context<'_, S>) -> Fate,
-    ) {
-        let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+    ) -> Fate {
+        let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return Fate::Forget;
+        };
         let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
         let before = flow.cache.bytes();
         let fate = act(flow, &mut context);
@@ -356,11 +361,11 @@ impl Agent {
         self.shared.held_bytes -= u64::from(before);
         if fate == Fate::Forget {
             let key = flow.key;
-            return self.forget(&key);
-        }
-        if flow.timers.take_touched() {
+            self.forget(&key);
+        } else if flow.timers.take_touched() {
             self.requeue(slot);
         }
+        fate
     }
 
     /// Brings the place of a flow in the timer queue up to date.
@@ -385,6 +390,7 @@ impl Agent {
         self.timers = TimerQueue::new();
         self.handshakes.clear();
         self.uplinks.clear();
+        self.hosts.clear();
         self.shared.held_bytes = 0;
     }
 }
@@ -397,7 +403,11 @@ impl Engine for Agent {
                 self.on_wired_arrival(packet, sink, now)
             }
             Input::Arrival { side: Side::RADIO, packet } => {
-                self.on_radio_arrival(packet, sink, now)
+                let heard = self.hosts.any_silent().then_some(packet.ip.source);
+                self.on_radio_arrival(packet, sink, now);
+                if let Some(address) = heard {
+                    self.on_host_heard(address, sink, now);
+                }
             }
             Input::Arrival { packet, .. } => {
                 sink.discard(packet, DropReason::Rule("no such side"));

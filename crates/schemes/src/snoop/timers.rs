@@ -8,7 +8,7 @@ use super::cache::{Copy, Entry};
 use super::config::{Config, Repair, Restart};
 use super::flow::Flow;
 use super::resend::{Occasion, resend};
-use super::{Context, Fate, Radio, assist, repair, restart, rule};
+use super::{Context, Fate, assist, repair, restart, rule};
 use sansio::{Duration, Instant, Sink, TimerTable};
 
 /// When each fires.
@@ -100,15 +100,17 @@ pub(super) fn arm_round_trip(flow: &mut Flow, config: &Config, now: Instant) {
 /// Lets every timer of the flow fire that is due. Two may want the same segment at once: it is sent
 /// once.
 pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) -> Fate {
-    let mut wanted = None;
+    let (mut wanted, mut fate) = (None, Fate::Keep);
     while let Some(due) = flow.timers.pop_due(now) {
         match due {
             due if due == Timer::RoundTrip as usize => {
                 wanted = on_round_trip(flow, context, now).or(wanted);
             }
-            due if due == Timer::Persist as usize => {
-                wanted = on_persist(flow, context, now).or(wanted);
-            }
+            due if due == Timer::Persist as usize => match on_persist(flow, context, now) {
+                Found::Nothing => {}
+                Found::Missing(index) => wanted = Some(index),
+                Found::Silence => fate = Fate::Silent,
+            },
             due if due == Timer::Restart as usize => restart::on_timer(flow, context, now),
             due if due == Timer::Reordering as usize => repair::on_reordering(flow, context, now),
             _ => {
@@ -123,7 +125,7 @@ pub(super) fn fire(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: I
     if let Some(index) = wanted {
         resend(flow, index, Occasion::Timer, context, now);
     }
-    Fate::Keep
+    fate
 }
 
 /// A re-sent copy that did not depart for so long after the one before was dropped by its queue.
@@ -140,7 +142,7 @@ fn on_round_trip(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Option<usize> {
-    if context.shared.radio == Radio::Down {
+    if flow.is_away {
         return None;
     }
     let index = match context.config.repair {
@@ -202,46 +204,47 @@ fn repeat_due(flow: &Flow, entry: &Entry, config: &Config, now: Instant) -> Opti
     Some(since + timeout)
 }
 
-/// SNOOP-TMR-5 and SNOOP-TMR-6: silence while the cache holds something. Returns the place in the
-/// cache of what is to be sent.
-fn on_persist(
-    flow: &mut Flow,
-    context: &mut Context<'_, impl Sink>,
-    now: Instant,
-) -> Option<usize> {
+/// What the persist timer found.
+enum Found {
+    Nothing,
+    /// The segment at this place in the cache is to be sent.
+    Missing(usize),
+    /// Nothing is heard of the mobile host (*modern*).
+    Silence,
+}
+
+/// SNOOP-TMR-5 and SNOOP-TMR-6: silence while the cache holds something.
+fn on_persist(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) -> Found {
     let Some(entry) = flow.cache.front() else {
         // Idle: the next data arms the timer again.
         flow.cache.shrink();
-        return None;
+        return Found::Nothing;
     };
     if flow.phase.is_probing() {
         // The restart timer has taken over; the link's return arms this one again.
-        return None;
+        return Found::Nothing;
     }
     let seq = entry.start;
     let used_up = entry.retransmissions >= context.config.retransmissions_max;
     let due = restart::acts_at(flow, context.config, now);
     if due > now {
         flow.timers.set(Timer::Persist, due);
-        return None;
+        return Found::Nothing;
     }
     flow.timers.set(Timer::Persist, now + restart::patience(flow, context.config));
-    if context.shared.radio == Radio::Down {
-        return None;
+    if flow.is_away {
+        return Found::Nothing;
     }
     match context.config.restart {
         Restart::Persist => {
             // Any ACK above the last one is a new one again, any other one unexpected.
             flow.expected_dupacks = 0;
             if used_up {
-                return None;
+                return Found::Nothing;
             }
             rule(context.sink, flow.key, None, ("SNOOP-TMR-5", "persist timer", seq.0.into()));
-            Some(0)
+            Found::Missing(0)
         }
-        Restart::Probe(_) => {
-            restart::on_silence(flow, context, now);
-            None
-        }
+        Restart::Probe(_) => Found::Silence,
     }
 }

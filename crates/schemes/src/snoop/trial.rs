@@ -15,7 +15,12 @@
 //! ```
 //!
 //! Only with SACK blocks, which show each loss. A sender may reduce its window too little for a
-//! clear answer: if it loses a little less, it is told once more.
+//! clear answer: if it loses a little less, it is told once more. One that begins its smaller
+//! window with a burst overruns a short queue all the same: where it was the queue before, it takes
+//! as many contrary answers to conclude that it is the air. And where the answers are clear, the
+//! sender learns of the first loss as soon as as much is in flight again, as it would alone: to
+//! repair it first costs a round trip in which the link falls idle, and then an ACK that sets free
+//! a burst. The air loses at smaller windows, too.
 
 use super::aside::Rest;
 use sansio::Instant;
@@ -29,6 +34,8 @@ pub(super) struct Trial {
     dense: u8,
     /// Segments in flight when the queue was overrun last; the most there can be if none is known.
     overrun_at: u16,
+    /// How often it was the queue, less how often it was not, up to [`ANSWERS_KEPT`].
+    queue_answers: u8,
     /// It was the air: none for a while.
     rest: Rest,
 }
@@ -52,10 +59,19 @@ const WINDOWS: u8 = 3;
 const LOSSES_MIN: usize = 8;
 /// The least share that losses before a trial count as: an eighth.
 const SHARE_MIN: u8 = 32;
+/// So many answers that it was the queue outweigh others: what a path is like may change.
+const ANSWERS_KEPT: u8 = 4;
+/// So many are enough to tell the sender of the first loss.
+const ANSWERS_CLEAR: u8 = 2;
 
 impl Trial {
-    pub(super) const NONE: Trial =
-        Trial { stage: Stage::Idle, dense: 0, overrun_at: u16::MAX, rest: Rest::NONE };
+    pub(super) const NONE: Trial = Trial {
+        stage: Stage::Idle,
+        dense: 0,
+        overrun_at: u16::MAX,
+        queue_answers: 0,
+        rest: Rest::NONE,
+    };
 
     /// A loss is repaired.
     #[inline]
@@ -66,7 +82,11 @@ impl Trial {
     }
 
     /// A window with losses has arrived: so many were repaired, so many segments are in flight.
-    pub(super) fn on_window(&mut self, repaired: u8, flight: usize) {
+    /// There were `before` when the first of them was lost.
+    pub(super) fn on_window(&mut self, repaired: u8, flight: usize, before: usize) {
+        if before < usize::from(self.overrun_at) * 3 / 4 {
+            self.queue_answers = self.queue_answers.saturating_sub(ANSWERS_CLEAR);
+        }
         let is_dense = usize::from(repaired) >= LOSSES_MIN.max(flight / 8);
         self.dense = if is_dense { self.dense.saturating_add(1) } else { 0 };
     }
@@ -103,10 +123,15 @@ impl Trial {
     /// The smaller window lost this share instead of that before.
     fn judge(&mut self, before: u16, now_lost: u16, now: Instant) {
         if now_lost * 16 > before * 15 {
-            self.rest.begin(now);
-            self.overrun_at = u16::MAX;
+            if self.queue_answers == 0 {
+                self.rest.begin(now);
+                self.overrun_at = u16::MAX;
+            }
+            self.queue_answers = self.queue_answers.saturating_sub(1);
         } else if now_lost * 4 > before * 3 {
             self.dense = WINDOWS;
+        } else {
+            self.queue_answers = (self.queue_answers + 1).min(ANSWERS_KEPT);
         }
     }
 
@@ -116,7 +141,8 @@ impl Trial {
             return false;
         }
         let is_overrun = flight >= usize::from(self.overrun_at) * 7 / 8
-            && usize::from(repaired) >= LOSSES_MIN.max(flight / 16);
+            && (self.queue_answers >= ANSWERS_CLEAR
+                || usize::from(repaired) >= LOSSES_MIN.max(flight / 16));
         if self.dense < WINDOWS && !is_overrun {
             return false;
         }
@@ -152,7 +178,7 @@ mod tests {
         let mut trial = Trial::NONE;
         for window in 0..3 {
             assert!(!trial.begins(30, FLIGHT, now), "after {window} windows");
-            trial.on_window(30, FLIGHT);
+            trial.on_window(30, FLIGHT, FLIGHT);
         }
         assert!(trial.begins(30, FLIGHT, now));
         trial
@@ -174,12 +200,12 @@ mod tests {
         let mut trial = told(at(1));
         watch(&mut trial, 30, at(1));
         for second in 2..16 {
-            trial.on_window(30, FLIGHT);
+            trial.on_window(30, FLIGHT, FLIGHT);
             assert!(!trial.begins(30, FLIGHT, at(second)), "at {second} s");
         }
         assert!(trial.begins(30, FLIGHT, at(16)));
         watch(&mut trial, 30, at(16));
-        (0..3).for_each(|_| trial.on_window(30, FLIGHT));
+        (0..3).for_each(|_| trial.on_window(30, FLIGHT, FLIGHT));
         assert!(!trial.begins(30, FLIGHT, at(45)), "twice as long");
         assert!(trial.begins(30, FLIGHT, at(46)));
     }
@@ -193,6 +219,39 @@ mod tests {
         assert!(trial.begins(10, 90, at(2)));
     }
 
+    /// The queue was overrun with 100 segments in flight, and so often a smaller window lost none.
+    fn overrun(times: usize) -> Trial {
+        let mut trial = told(at(1));
+        watch(&mut trial, 0, at(1));
+        for _ in 1..times {
+            assert!(trial.begins(30, FLIGHT, at(1)));
+            watch(&mut trial, 0, at(1));
+        }
+        trial
+    }
+
+    #[test]
+    fn congestion_after_clear_answers_the_sender_learns_of_the_first_loss_of_as_large_a_window() {
+        assert!(!overrun(1).begins(0, FLIGHT, at(2)), "one answer");
+        let mut trial = overrun(2);
+        assert!(!trial.begins(0, FLIGHT * 7 / 8 - 1, at(2)), "less is in flight");
+        trial.on_window(1, 10, FLIGHT * 3 / 4);
+        assert!(trial.begins(0, FLIGHT, at(2)));
+        let mut trial = overrun(2);
+        trial.on_window(1, 10, FLIGHT * 3 / 4 - 1);
+        assert!(!trial.begins(0, FLIGHT, at(2)), "a smaller window lost, too");
+    }
+
+    #[test]
+    fn congestion_clear_answers_outweigh_as_many_contrary_ones() {
+        let mut trial = overrun(2);
+        for _ in 0..3 {
+            assert!(trial.begins(30, FLIGHT, at(2)));
+            watch(&mut trial, 100, at(2));
+        }
+        assert!(!trial.begins(30, FLIGHT, at(2)), "it is the air");
+    }
+
     #[test]
     fn congestion_a_little_less_is_no_answer_and_the_sender_is_told_once_more() {
         let mut trial = told(at(1));
@@ -204,13 +263,13 @@ mod tests {
     fn congestion_an_outage_or_a_window_with_few_losses_begins_the_count_anew() {
         for is_outage in [false, true] {
             let mut trial = Trial::NONE;
-            (0..2).for_each(|_| trial.on_window(30, FLIGHT));
+            (0..2).for_each(|_| trial.on_window(30, FLIGHT, FLIGHT));
             if is_outage {
                 trial.forgive();
             } else {
-                trial.on_window(4, FLIGHT);
+                trial.on_window(4, FLIGHT, FLIGHT);
             }
-            (0..2).for_each(|_| trial.on_window(30, FLIGHT));
+            (0..2).for_each(|_| trial.on_window(30, FLIGHT, FLIGHT));
             assert!(!trial.begins(30, FLIGHT, at(1)));
         }
     }

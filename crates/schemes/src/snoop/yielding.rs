@@ -81,6 +81,10 @@ impl Agent {
         });
         self.flows[slot as usize] = Some(flow);
         self.index.insert(key, slot);
+        let is_away = self.hosts.join(slot, key.destination.address);
+        if let Some(flow) = &mut self.flows[slot as usize] {
+            flow.is_away = is_away;
+        }
         self.shared.statistics.flows_created += 1;
         Some(slot)
     }
@@ -111,6 +115,7 @@ impl Agent {
     pub(super) fn forget(&mut self, key: &FlowKey) {
         let Some(slot) = self.index.remove(key) else { return };
         self.timers.clear(slot);
+        self.hosts.leave(slot, key.destination.address);
         if let Some(flow) = self.flows[slot as usize].take() {
             self.shared.held_bytes -= u64::from(flow.cache.bytes());
         }

@@ -2,6 +2,7 @@
 
 mod departures;
 mod determinism;
+mod many_flows;
 mod mobiles;
 mod physics;
 mod plans;
