@@ -277,6 +277,10 @@ fn median(rounds: &[Measured], of: impl Fn(&Measured) -> f64) -> f64 {
 fn bench(arguments: &[String]) -> Result<()> {
     let rounds: usize = value(arguments, "--rounds").unwrap_or("5").parse().context("--rounds")?;
     let seconds: f64 = value(arguments, "--seconds").unwrap_or("2").parse().context("--seconds")?;
+    const OPTIONS: [&str; 5] = ["--rounds", "--seconds", "--json", "--only", "--offloads"];
+    for option in arguments.iter().step_by(2) {
+        ensure!(OPTIONS.contains(&option.as_str()), "{option}: expected {}", OPTIONS.join(", "));
+    }
     if !(1..=100).contains(&rounds) || !(0.1..=60.0).contains(&seconds) {
         bail!("expected --rounds 1 to 100 and --seconds 0.1 to 60");
     }
@@ -331,7 +335,11 @@ fn bench(arguments: &[String]) -> Result<()> {
         }
     }
     if let Some(file) = value(arguments, "--json") {
-        let text = serde_json::to_string_pretty(&json!({ "rows": rows }))?;
+        let text = serde_json::to_string_pretty(&json!({
+            "rounds": rounds,
+            "seconds": seconds,
+            "rows": rows,
+        }))?;
         std::fs::write(file, text + "\n").with_context(|| format!("write {file}"))?;
     }
     Ok(())

@@ -33,9 +33,10 @@ pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
             true => Forwarding::Bridge,
             false => Forwarding::Routed,
         },
-        back_end: match flag("--fast") {
-            true => BackEnd::Fast,
-            false => BackEnd::Inline,
+        back_end: match (flag("--fast"), flag("--auto")) {
+            (true, _) => BackEnd::Fast,
+            (false, true) => BackEnd::Auto,
+            (false, false) => BackEnd::Inline,
         },
         next_hops: Vec::new(),
         control: Control::Standard,
