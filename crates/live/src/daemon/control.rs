@@ -183,7 +183,7 @@ pub(super) struct Totals {
 pub(super) fn statistics(station: &Station<Scheme>, totals: Totals, path: &DataPath) -> String {
     serde_json::json!({
         "seconds": path.io.now().as_secs_f64(),
-        "back_end": path.chosen,
+        "back_end": path.plan.chosen,
         "held_bytes": station.engine().held_bytes(),
         "held_bytes_max": totals.held_bytes_max,
         "overruns": totals.overruns,

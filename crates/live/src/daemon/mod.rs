@@ -15,13 +15,13 @@
 //! station's own addresses are those it had when the daemon began.
 //!
 //! Map: [`station`] (the loop without its waiting), [`path`] (sockets and rules), [`selection`]
-//! (which packets), [`choice`] (which back end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`machine`]
-//! (what the kernel is set to do), [`control`] (notices and statistics while it runs).
+//! (which packets), [`choice`] (which back end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`kernel`]
+//! (what it is set to do), [`control`] (notices and statistics while it runs).
 
 pub mod bridged;
 pub mod choice;
 pub mod control;
-pub mod machine;
+pub mod kernel;
 pub mod neighbours;
 pub mod path;
 pub mod rules;
@@ -38,7 +38,7 @@ use crate::sys::signals::Signals;
 use crate::sys::{Clock, process};
 use anyhow::Result;
 use control::{Order, Orders, Totals};
-use path::DataPath;
+use path::{DataPath, Plan};
 use schemes::Scheme;
 use station::Departures;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -109,7 +109,7 @@ pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
 
     let departures =
         if scheme.wants_departures() { Departures::Reported } else { Departures::Silent };
-    let (selection, ways) = (path.selection.clone(), path.ways.clone());
+    let Plan { selection, ways, .. } = path.plan.clone();
     let mut station = Station::new(keyed(scheme), departures, selection, ways);
     let mut totals = Totals::default();
     while !signals.caught() {

@@ -1,5 +1,5 @@
-//! What `ip` says of this network namespace: addresses, and how the kernel forwards between two
-//! devices.
+//! What the kernel is set to do in this network namespace, as `ip` says it: its addresses, and the
+//! bridge between two devices.
 
 use crate::io::inline::Devices;
 use anyhow::{Context, Result, bail, ensure};
@@ -11,7 +11,7 @@ use wire::ethernet::Mac;
 
 /// The devices of a network namespace.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct Kernel {
     devices: Vec<Value>,
 }
 
@@ -24,7 +24,7 @@ pub struct Bridge {
     pub ageing: Duration,
 }
 
-impl Machine {
+impl Kernel {
     /// As it is now.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Machine {
         let output = output.context("run ip address: install iproute2")?;
         let devices =
             serde_json::from_slice(&output.stdout).context("read what ip address says")?;
-        Ok(Machine { devices })
+        Ok(Kernel { devices })
     }
 
     /// The IP addresses of all devices.
@@ -130,7 +130,7 @@ fn mac(text: &str) -> Option<Mac> {
 mod tests {
     use super::*;
 
-    fn machine(change: impl FnOnce(&mut Value)) -> Machine {
+    fn kernel(change: impl FnOnce(&mut Value)) -> Kernel {
         let port = |name: &str| {
             serde_json::json!({
                 "ifname": name, "master": "br0", "address": "02:00:00:00:00:01",
@@ -148,22 +148,22 @@ mod tests {
              "linkinfo": {"info_kind": "bridge", "info_data": {"vlan_filtering": 0, "ageing_time": 500}}},
         ]);
         change(&mut devices);
-        Machine { devices: serde_json::from_value(devices).expect("a list") }
+        Kernel { devices: serde_json::from_value(devices).expect("a list") }
     }
 
     fn bridge(change: impl FnOnce(&mut Value)) -> Result<Bridge, String> {
         let (wired, radio) = ("w".to_owned(), "r".to_owned());
         let devices = Devices { wired, radio, radio_high: None };
-        machine(change).bridge(&devices).map_err(|error| format!("{error:#}"))
+        kernel(change).bridge(&devices).map_err(|error| format!("{error:#}"))
     }
 
     #[test]
     fn a_bridge_of_two_ports_that_forwards_is_found() {
         let ageing = Duration::from_secs(5);
         assert_eq!(bridge(|_| {}), Ok(Bridge { name: "br0".to_owned(), ageing }));
-        let machine = machine(|_| {});
-        assert_eq!(machine.stations(), [Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 3])]);
-        assert_eq!(machine.addresses().len(), 4);
+        let kernel = kernel(|_| {});
+        assert_eq!(kernel.stations(), [Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 3])]);
+        assert_eq!(kernel.addresses().len(), 4);
     }
 
     #[test]
