@@ -3,7 +3,9 @@
 //! Three hosts in namespaces, joined by veth: fixed host, base station, mobile host. One bulk
 //! transfer down, then a ping-pong of 64 bytes; without a daemon and with each back end, one after
 //! the other, several rounds; with offloads off (packets of the MTU) and on (super-packets). All
-//! of it shares this machine's processors, so only ratios within one run mean anything.
+//! of it shares this machine's processors, so only ratios within one run mean anything. The
+//! ping-pong runs on one processor, the daemon included: whether a message has to wake another one
+//! is chance otherwise, and costs more than all the rest.
 //!
 //! ```text
 //! cargo run --release -p lasthop-live --example bench -- [--rounds 5] [--seconds 2] [--json FILE]
@@ -19,6 +21,8 @@ use live::lab::agent::{Agent, Line};
 use live::lab::network::{FIXED_HOST, MOBILE_HOST, Names};
 use live::sys::namespace::{processes, within};
 use live::sys::{monotonic_nanos, offload};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -27,11 +31,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What forwards: a name, a scheme and a flag for the daemon; no scheme: the kernel.
-const WAYS: [(&str, Option<(&str, &str)>); 5] = [
+const WAYS: [(&str, Option<(&str, &str)>); 4] = [
     ("kernel", None),
     ("inline, plain", Some(("plain", "--inline"))),
     ("inline, snoop-modern", Some(("snoop-modern", "--inline"))),
-    ("fast, plain", Some(("plain", "--fast"))),
     ("fast, snoop-modern", Some(("snoop-modern", "--fast"))),
 ];
 /// Bytes per call of the bulk transfer.
@@ -191,27 +194,44 @@ fn bulk(network: &Network, lasting: Duration) -> Result<f64> {
     })
 }
 
+/// Keeps a process or the calling thread on one processor.
+fn pin(process: Option<u32>) -> Result<()> {
+    let mut only = CpuSet::new();
+    only.set(0);
+    let process = process.and_then(|process| Pid::from_raw(process as i32));
+    sched_setaffinity(process, &only).context("stay on one processor")
+}
+
 /// Round trips in microseconds, sorted.
-fn echo(network: &Network) -> Result<Vec<f64>> {
+fn echo(network: &Network, daemon: Option<u32>) -> Result<Vec<f64>> {
     let (mut near, mut far) = network.connect()?;
+    if daemon.is_some() {
+        pin(daemon)?;
+    }
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
     std::thread::scope(|scope| {
         scope.spawn(move || {
+            let pinned = pin(None);
             let mut message = [0; ECHO_BYTES];
             while far.read_exact(&mut message).is_ok() && far.write_all(&message).is_ok() {}
+            pinned
         });
-        let mut times = Vec::with_capacity(ECHOES);
-        let mut message = [1; ECHO_BYTES];
-        for _ in 0..ECHOES {
-            let begun = monotonic_nanos();
-            near.write_all(&message)?;
-            near.read_exact(&mut message)?;
-            times.push((monotonic_nanos() - begun) as f64 / 1e3);
-        }
-        near.shutdown(std::net::Shutdown::Both)?;
-        times.sort_by(f64::total_cmp);
-        Ok(times)
+        let near = scope.spawn(move || -> Result<Vec<f64>> {
+            pin(None)?;
+            let mut times = Vec::with_capacity(ECHOES);
+            let mut message = [1; ECHO_BYTES];
+            for _ in 0..ECHOES {
+                let begun = monotonic_nanos();
+                near.write_all(&message)?;
+                near.read_exact(&mut message)?;
+                times.push((monotonic_nanos() - begun) as f64 / 1e3);
+            }
+            near.shutdown(std::net::Shutdown::Both)?;
+            times.sort_by(f64::total_cmp);
+            Ok(times)
+        });
+        near.join().expect("no panic")
     })
 }
 
@@ -239,7 +259,8 @@ fn measure(network: &Network, way: Option<(&str, &str)>, lasting: Duration) -> R
         measured.overruns = statistics["overruns"].as_f64().unwrap_or_default();
         ensure!(count("invalid") == 0.0, "the daemon met invalid frames: {statistics}");
     }
-    let times = echo(network)?;
+    let daemon = agent.as_ref().map(|_| network.daemon()).transpose()?;
+    let times = echo(network, daemon)?;
     measured.echo_p50_micros = times[times.len() / 2];
     measured.echo_p99_micros = times[times.len() * 99 / 100];
     Ok(measured)
@@ -254,6 +275,10 @@ fn median(rounds: &[Measured], of: impl Fn(&Measured) -> f64) -> f64 {
 fn bench(arguments: &[String]) -> Result<()> {
     let rounds: usize = value(arguments, "--rounds").unwrap_or("5").parse().context("--rounds")?;
     let seconds: f64 = value(arguments, "--seconds").unwrap_or("2").parse().context("--seconds")?;
+    const OPTIONS: [&str; 5] = ["--rounds", "--seconds", "--json", "--only", "--offloads"];
+    for option in arguments.iter().step_by(2) {
+        ensure!(OPTIONS.contains(&option.as_str()), "{option}: expected {}", OPTIONS.join(", "));
+    }
     if !(1..=100).contains(&rounds) || !(0.1..=60.0).contains(&seconds) {
         bail!("expected --rounds 1 to 100 and --seconds 0.1 to 60");
     }
@@ -308,7 +333,11 @@ fn bench(arguments: &[String]) -> Result<()> {
         }
     }
     if let Some(file) = value(arguments, "--json") {
-        let text = serde_json::to_string_pretty(&json!({ "rows": rows }))?;
+        let text = serde_json::to_string_pretty(&json!({
+            "rounds": rounds,
+            "seconds": seconds,
+            "rows": rows,
+        }))?;
         std::fs::write(file, text + "\n").with_context(|| format!("write {file}"))?;
     }
     Ok(())

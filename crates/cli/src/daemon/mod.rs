@@ -8,7 +8,7 @@ pub(crate) mod top;
 
 use crate::error::Error;
 use args::{BaseStationArgs, Daemon};
-use live::daemon::{self, BackEnd, Control, DaemonConfig, Place, check, settings};
+use live::daemon::{self, BackEnd, Control, DaemonConfig, Place, machine, settings};
 use live::io::inline::Devices;
 use node::scenario::{QuantityError, Rate};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) fn of_file(file: &Path, place: Place) -> Result<DaemonConfig, Error> 
 
 /// Whether the machine can do it; changes nothing.
 fn say_whether_fine(config: &DaemonConfig) -> Result<(), Error> {
-    let (problems, remarks) = check::survey(config);
+    let (problems, remarks) = machine::survey(config);
     for remark in &remarks {
         eprintln!("lasthop: mind: {remark}");
     }

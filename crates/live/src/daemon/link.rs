@@ -1,11 +1,11 @@
 //! The daemon between its two devices: nothing, looking on, or helping; and waiting for a device
 //! that is gone.
 
-use super::check;
 use super::choice::Chosen;
 use super::config::{BackEnd, DaemonConfig, Forwarding, Mode};
-use super::machine::Machine;
-use super::path::{self, DataPath};
+use super::kernel::Kernel;
+use super::machine;
+use super::path::{DataPath, Plan};
 use super::station::{Acting, Departures, Station};
 use crate::sys::poll::Poll;
 use crate::sys::{Clock, device};
@@ -50,7 +50,9 @@ impl Link {
         let scheme = scheme(config)?;
         let departures =
             if scheme.wants_departures() { Departures::Reported } else { Departures::Silent };
-        let (selection, ways) = path::select(config, BackEnd::Inline)?;
+        // What is planned really, is once there is something to attach to.
+        let none = Chosen { name: BackEnd::Inline, reason: "nothing is open".to_owned() };
+        let Plan { selection, ways, .. } = Plan::with(config, none)?;
         let station = Station::new(scheme, departures, selection, ways);
         Ok(Link { station, attachment: Attachment::Off, clock, overruns: 0 })
     }
@@ -73,7 +75,7 @@ impl Link {
             self.attach(config)?;
         }
         if mode == Mode::Help {
-            self.help()?;
+            self.help(config)?;
         }
         Ok(())
     }
@@ -81,19 +83,19 @@ impl Link {
     /// Opens the sockets, and takes nothing from the kernel.
     fn attach(&mut self, config: &DaemonConfig) -> Result<()> {
         let path = DataPath::open(config, self.clock)?;
-        let (_, ways) = path::select(config, path.chosen.name)?;
-        self.station.select(path.selection.clone(), ways);
+        let Plan { selection, ways, .. } = path.plan.clone();
+        self.station.select(selection, ways);
         self.station.act(Acting::Observing);
         self.attachment = Attachment::Open(Box::new(path));
         Ok(())
     }
 
     /// Takes packets from the kernel.
-    fn help(&mut self) -> Result<()> {
+    fn help(&mut self, config: &DaemonConfig) -> Result<()> {
         // What the kernel has forwarded by now is not sent again.
         self.drain();
         let Attachment::Open(path) = &mut self.attachment else { return Ok(()) };
-        path.take()?;
+        path.take(config)?;
         self.station.act(Acting::Helping);
         Ok(())
     }
@@ -172,7 +174,7 @@ impl Link {
                 }))
             }
             Attachment::Waiting { .. } => {
-                let missing = check::devices(config).err().map(|error| format!("{error:#}"));
+                let missing = machine::devices(config).err().map(|error| format!("{error:#}"));
                 if let Some(why) = missing.or_else(|| unbridged(config)) {
                     self.attachment = Attachment::Waiting { why };
                     return Ok(None);
@@ -190,8 +192,8 @@ impl Link {
     /// If devices or rules cannot be had.
     pub(super) fn look_at_addresses(&mut self, mode: Mode, config: &DaemonConfig) -> Result<bool> {
         let Attachment::Open(path) = &self.attachment else { return Ok(false) };
-        let (selection, _) = path::select(config, path.chosen.name)?;
-        if selection == path.selection {
+        let now = Plan::with(config, path.plan.chosen.clone())?;
+        if now.selection == path.plan.selection {
             return Ok(false);
         }
         self.close();
@@ -220,7 +222,7 @@ impl Link {
     /// The back end, if sockets are open.
     pub(super) fn back_end(&self) -> Option<Chosen> {
         match &self.attachment {
-            Attachment::Open(path) => Some(path.chosen.clone()),
+            Attachment::Open(path) => Some(path.plan.chosen.clone()),
             _ => None,
         }
     }
@@ -247,7 +249,7 @@ impl Link {
 
 /// Why the kernel does not bridge the devices, if it should and does not.
 fn unbridged(config: &DaemonConfig) -> Option<String> {
-    let bridged = || Machine::now()?.bridge(&config.devices);
+    let bridged = || Kernel::now()?.bridge(&config.devices);
     let is_asked = config.forwarding == Forwarding::Bridge;
     is_asked.then(bridged)?.err().map(|error| format!("{error:#}"))
 }

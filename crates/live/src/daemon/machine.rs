@@ -1,191 +1,150 @@
-//! What `ip` says of this network namespace: addresses, and how the kernel forwards between two
-//! devices.
+//! Whether this machine can do what a configuration asks for, found out without changing anything.
 
-use crate::io::inline::Devices;
-use anyhow::{Context, Result, bail, ensure};
-use sansio::Duration;
-use serde_json::Value;
-use std::net::IpAddr;
+use super::config::{DaemonConfig, Forwarding, Mode};
+use super::control::{self, Control};
+use super::kernel::Kernel;
+use super::ruleset::{Hooked, Ruleset};
+use super::{rules, server};
+use crate::sys::device;
+use crate::sys::packet_socket::Interface;
+use anyhow::{Result, bail};
+use std::fs;
 use std::process::Command;
-use wire::ethernet::Mac;
 
-/// The devices of a network namespace.
-#[derive(Clone, Debug)]
-pub struct Machine {
-    devices: Vec<Value>,
+/// What stands in the way, a sentence for each with the fix; empty if nothing does. What a running
+/// daemon holds counts as in the way.
+pub fn problems(config: &DaemonConfig) -> Vec<String> {
+    let mut found = Vec::new();
+    found.extend(devices(config).err().map(|error| format!("{error:#}")));
+    found.extend(rights());
+    if config.mode == Mode::Help && !has_nft() {
+        found.push("nft is missing: apt install nftables".to_owned());
+    }
+    found.extend(forwarding(config));
+    if config.forwarding == Forwarding::Bridge {
+        let bridge = Kernel::now().and_then(|kernel| kernel.bridge(&config.devices));
+        found.extend(bridge.err().map(|error| format!("forwarding = bridge: {error:#}")));
+    }
+    if let Some(at) = config.metrics {
+        found.extend(server::bind(at).err().map(|error| format!("{error:#}")));
+    }
+    if let Control::Socket(path) = &config.control {
+        found.extend(control::check_place(path).err().map(|error| format!("{error:#}")));
+    }
+    found
 }
 
-/// A bridge of the kernel's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bridge {
-    /// Its name.
-    pub name: String,
-    /// How long it remembers a station without seeing a frame of it.
-    pub ageing: Duration,
+/// The same, and whether another daemon's rules are there; what is worth knowing comes second.
+pub fn survey(config: &DaemonConfig) -> (Vec<String>, Vec<String>) {
+    let mut found = problems(config);
+    let ruleset = Ruleset::read();
+    if ruleset.tables.contains(&("netdev".to_owned(), rules::TABLE.to_owned())) {
+        found.push(format!(
+            "the nft table netdev {} is there: another daemon runs here; stop it first",
+            rules::TABLE
+        ));
+    }
+    let devices = [&config.devices.wired, &config.devices.radio];
+    let mut remarks = Vec::new();
+    for one in ruleset.hooked.iter().filter(|one| one.table != rules::TABLE) {
+        let Hooked { family, table, name, hook, priority, .. } = one;
+        let on = devices.into_iter().find(|device| one.is_on(device));
+        if let Some(device) = on
+            && family == "netdev"
+            && hook == "ingress"
+            && *priority <= PRIORITY
+        {
+            found.push(format!(
+                "the nft chain {table} {name} looks at {device} before the daemon's rules do \
+                 (priority {priority}, theirs {PRIORITY}): packets it takes would be sent twice; \
+                 give it a higher number"
+            ));
+        }
+        if hook == "forward" && config.forwarding == Forwarding::Routed {
+            remarks.push(format!(
+                "the nft chain {family} {table} {name} filters what is forwarded: it does not see \
+                 the TCP that the daemon forwards in mode help; filter that at ingress, or on \
+                 another machine"
+            ));
+        }
+    }
+    (found, remarks)
 }
 
-impl Machine {
-    /// As it is now.
-    ///
-    /// # Errors
-    /// If `ip` is missing or says nothing.
-    pub fn now() -> Result<Self> {
-        let mut ip = Command::new("ip");
-        let output = ip.args(["-json", "-details", "address", "show"]).output();
-        let output = output.context("run ip address: install iproute2")?;
-        let devices =
-            serde_json::from_slice(&output.stdout).context("read what ip address says")?;
-        Ok(Machine { devices })
+/// The devices, both there and with one MTU.
+///
+/// # Errors
+/// If a device is missing, is not Ethernet, or the MTUs differ.
+pub(super) fn devices(config: &DaemonConfig) -> Result<(Interface, Interface)> {
+    let look = |key: &str, name: &str| match device::state(name) {
+        Ok(state) => Ok(state.interface),
+        Err(error) => bail!("{key} = {name}: {error:#}; `ip link` lists the devices there are"),
+    };
+    let wired = look("wired", &config.devices.wired)?;
+    let radio = look("radio", &config.devices.radio)?;
+    if let Some(high) = &config.devices.radio_high {
+        look("radio-high", high)?;
     }
-
-    /// The IP addresses of all devices.
-    pub fn addresses(&self) -> Vec<IpAddr> {
-        let addresses = self.devices.iter().filter_map(|device| device["addr_info"].as_array());
-        addresses.flatten().filter_map(|address| address["local"].as_str()?.parse().ok()).collect()
-    }
-
-    /// The link-layer addresses of all devices, each once.
-    pub fn stations(&self) -> Vec<Mac> {
-        let addresses = self.devices.iter().filter_map(|device| mac(device["address"].as_str()?));
-        let mut addresses: Vec<Mac> = addresses.collect();
-        addresses.sort();
-        addresses.dedup();
-        addresses
-    }
-
-    /// The bridge that joins two devices and nothing else.
-    ///
-    /// # Errors
-    /// What keeps the daemon from doing what this bridge does, with the way out.
-    pub fn bridge(&self, devices: &Devices) -> Result<Bridge> {
-        let Devices { wired, radio, radio_high } = devices;
-        ensure!(
-            radio_high.is_none(),
-            "a bridge has one device toward the mobile hosts: leave radio-high out"
+    if wired.mtu != radio.mtu {
+        bail!(
+            "{} has an MTU of {} bytes, {} of {}: set them alike (ip link set DEVICE mtu BYTES), \
+             since nobody here would tell a sender that its packets are too long",
+            wired.name,
+            wired.mtu,
+            radio.name,
+            radio.mtu
         );
-        let master = |name: &str| {
-            let device = self.device(name)?;
-            let master = device["master"].as_str().with_context(|| {
-                format!("{name} is in no bridge: ip link set {name} master BRIDGE")
-            })?;
-            anyhow::Ok(master.to_owned())
-        };
-        let bridge = master(wired)?;
-        let other = master(radio)?;
-        ensure!(bridge == other, "{wired} is in {bridge}, {radio} in {other}: join them in one");
-        let kind = &self.device(&bridge)?["linkinfo"];
-        ensure!(kind["info_kind"] == "bridge", "{bridge}, which joins them, is not a bridge");
-        if kind["info_data"]["vlan_filtering"] == 1 {
-            bail!(
-                "{bridge} filters VLANs, which the daemon would not: switch it off (ip link set \
-                 {bridge} type bridge vlan_filtering 0), or join the VLAN's own devices"
-            );
-        }
-        for port in self.devices.iter().filter(|device| device["master"] == *bridge) {
-            self.check_port(port, &bridge, [wired, radio])?;
-        }
-        // In USER_HZ, which is 100 everywhere.
-        let ageing = kind["info_data"]["ageing_time"].as_u64().unwrap_or(30_000);
-        Ok(Bridge { name: bridge, ageing: Duration::from_millis(ageing.saturating_mul(10)) })
     }
-
-    fn check_port(&self, port: &Value, bridge: &str, ours: [&String; 2]) -> Result<()> {
-        let name = port["ifname"].as_str().unwrap_or_default();
-        ensure!(
-            ours.iter().any(|own| *own == name),
-            "{bridge} has a third port, {name}: the daemon bridges two"
-        );
-        let data = &port["linkinfo"]["info_slave_data"];
-        let state = data["state"].as_str().unwrap_or_default();
-        ensure!(
-            state == "forwarding",
-            "{bridge} does not forward through {name} (it is {state}): wait, or look for a loop"
-        );
-        for restriction in ["isolated", "locked"] {
-            ensure!(
-                data[restriction] != true,
-                "{name} is {restriction} in {bridge}, which the daemon would not heed: bridge link \
-                 set dev {name} {restriction} off"
-            );
-        }
-        Ok(())
-    }
-
-    fn device(&self, name: &str) -> Result<&Value> {
-        let found = self.devices.iter().find(|device| device["ifname"] == name);
-        found.with_context(|| format!("there is no device {name}"))
-    }
+    Ok((wired, radio))
 }
 
-fn mac(text: &str) -> Option<Mac> {
-    let mut octets = [0; 6];
-    let mut parts = text.split(':');
-    for octet in &mut octets {
-        *octet = u8::from_str_radix(parts.next()?, 16).ok()?;
-    }
-    parts.next().is_none().then_some(Mac(octets))
+/// The rights that are missing (capabilities(7)).
+fn rights() -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    let held = u64::from_str_radix(line.trim(), 16).ok()?;
+    let missing: Vec<&str> = NEEDED
+        .into_iter()
+        .filter(|(bit, _)| held & (1 << bit) == 0)
+        .map(|(_, name)| name)
+        .collect();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "the right {} is missing: run as root, or by the systemd unit that comes along",
+            missing.join(" and ")
+        )
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// linux/capability.h.
+const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (13, "CAP_NET_RAW")];
 
-    fn machine(change: impl FnOnce(&mut Value)) -> Machine {
-        let port = |name: &str| {
-            serde_json::json!({
-                "ifname": name, "master": "br0", "address": "02:00:00:00:00:01",
-                "addr_info": [{"local": "10.0.0.1"}, {"local": "fe80::1"}],
-                "linkinfo": {"info_slave_data": {
-                    "state": "forwarding", "isolated": false, "locked": false,
-                }},
-            })
-        };
-        let mut devices = serde_json::json!([
-            port("w"),
-            port("r"),
-            {"ifname": "x", "address": "02:00:00:00:00:03"},
-            {"ifname": "br0", "address": "02:00:00:00:00:01",
-             "linkinfo": {"info_kind": "bridge", "info_data": {"vlan_filtering": 0, "ageing_time": 500}}},
-        ]);
-        change(&mut devices);
-        Machine { devices: serde_json::from_value(devices).expect("a list") }
-    }
-
-    fn bridge(change: impl FnOnce(&mut Value)) -> Result<Bridge, String> {
-        let (wired, radio) = ("w".to_owned(), "r".to_owned());
-        let devices = Devices { wired, radio, radio_high: None };
-        machine(change).bridge(&devices).map_err(|error| format!("{error:#}"))
-    }
-
-    #[test]
-    fn a_bridge_of_two_ports_that_forwards_is_found() {
-        let ageing = Duration::from_secs(5);
-        assert_eq!(bridge(|_| {}), Ok(Bridge { name: "br0".to_owned(), ageing }));
-        let machine = machine(|_| {});
-        assert_eq!(machine.stations(), [Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 3])]);
-        assert_eq!(machine.addresses().len(), 4);
-    }
-
-    #[test]
-    fn what_the_daemon_would_do_otherwise_is_refused_with_the_way_out() {
-        type Change = fn(&mut Value);
-        let cases: [(Change, &str); 6] = [
-            (|all| all[1]["master"] = Value::Null, "ip link set r master"),
-            (|all| all[1]["master"] = "br1".into(), "w is in br0, r in br1"),
-            (|all| all[2]["master"] = "br0".into(), "a third port, x"),
-            (|all| all[3]["linkinfo"]["info_data"]["vlan_filtering"] = 1.into(), "filters VLANs"),
-            (
-                |all| all[0]["linkinfo"]["info_slave_data"]["state"] = "blocking".into(),
-                "through w (it is blocking)",
-            ),
-            (
-                |all| all[1]["linkinfo"]["info_slave_data"]["isolated"] = true.into(),
-                "dev r isolated off",
-            ),
-        ];
-        for (change, expected) in cases {
-            let message = bridge(change).expect_err(expected);
-            assert!(message.contains(expected), "{message}");
-        }
-    }
+fn has_nft() -> bool {
+    Command::new("nft").arg("--version").output().is_ok_and(|output| output.status.success())
 }
+
+/// Whether the kernel would forward alone: what the daemon leaves to it, and all if it is killed.
+fn forwarding(config: &DaemonConfig) -> Vec<String> {
+    if config.forwarding != Forwarding::Routed {
+        return Vec::new();
+    }
+    let has = |v4: bool| config.mobile.iter().any(|prefix| prefix.network().is_ipv4() == v4);
+    let settings = [
+        (has(true), "net/ipv4/ip_forward", "net.ipv4.ip_forward"),
+        (has(false), "net/ipv6/conf/all/forwarding", "net.ipv6.conf.all.forwarding"),
+    ];
+    let is_off = |file: &str| {
+        fs::read_to_string(format!("/proc/sys/{file}")).is_ok_and(|value| value.trim() == "0")
+    };
+    let off = settings.into_iter().filter(|(needed, file, _)| *needed && is_off(file));
+    off.map(|(_, _, name)| {
+        format!(
+            "{name} is 0: without the daemon nothing would be forwarded; sysctl -w {name}=1, or \
+             put the daemon where packets are routed"
+        )
+    })
+    .collect()
+}
+
+/// The priority of the daemon's own rules ([`super::selection`]).
+const PRIORITY: i64 = -500;

@@ -14,19 +14,19 @@
 //!
 //! Limit: both devices have the same MTU, since the daemon sends no "packet too big".
 //!
-//! Map: [`config`] (what can be set), [`settings`] (the file), [`check`] (can this machine do it?),
+//! Map: [`config`] (what can be set), [`settings`] (the file), [`machine`] (can this machine do it?),
 //! `service` (the loop), [`station`] (the loop without its waiting), `link` (modes, and devices
 //! that go), [`path`] (sockets and rules), [`selection`] (which packets), [`choice`] (which back
-//! end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`machine`] (what the
-//! kernel is set to do), [`ruleset`] (what others have set up); for people: [`control`] (orders and questions), [`snapshot`] and
+//! end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`kernel`] (what it
+//! is set to do), [`ruleset`] (what others have set up); for people: [`control`] (orders and questions), [`snapshot`] and
 //! [`metrics`] (what happened), `server` (over HTTP), `journal` (the log), `manager` (systemd).
 
 pub mod bridged;
-pub mod check;
 pub mod choice;
 pub mod config;
 pub mod control;
 mod journal;
+pub mod kernel;
 mod link;
 pub mod machine;
 mod manager;

@@ -2,17 +2,91 @@
 
 use super::bridged::Bridged;
 use super::choice::{self, Chosen};
-use super::machine::Machine;
+use super::kernel::Kernel;
 use super::neighbours::{Neighbours, Ways};
 use super::rules::{self, Rules};
 use super::selection::{Place, Selection, Share};
-use super::{BackEnd, DaemonConfig, Forwarding, check};
+use super::{BackEnd, DaemonConfig, Forwarding, machine};
 use crate::io::inline::Inline;
 use crate::sys::Clock;
 use crate::sys::poll::{Poll, Ready};
 use anyhow::Result;
 use sansio::Instant;
 use std::net::IpAddr;
+
+/// What a daemon will do on this machine as it is now.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The back end, and why.
+    pub chosen: Chosen,
+    /// Which packets it looks at and takes.
+    pub selection: Selection,
+    /// How they go on.
+    pub ways: Ways,
+}
+
+impl Plan {
+    /// Looks at the machine, and changes nothing.
+    ///
+    /// # Errors
+    /// If the devices cannot be had, or the kernel does not forward between them as `config` says.
+    pub fn of(config: &DaemonConfig) -> Result<Self> {
+        let chosen = choice::choose(config)?;
+        Self::with(config, chosen)
+    }
+
+    /// The same, with a back end that was chosen before.
+    ///
+    /// # Errors
+    /// As [`Plan::of`].
+    pub fn with(config: &DaemonConfig, chosen: Chosen) -> Result<Self> {
+        let (wired, radio) = machine::devices(config)?;
+        let kernel = Kernel::now()?;
+        let (place, ways) = match config.forwarding {
+            Forwarding::Routed => {
+                let neighbours = Neighbours::configured(config.next_hops.iter().copied());
+                let place = Place::Router { wired: wired.mac, radio: radio.mac };
+                (place, Ways::Router(neighbours))
+            }
+            Forwarding::Bridge => {
+                let ageing = kernel.bridge(&config.devices)?.ageing;
+                let own = kernel.stations();
+                (Place::Bridge { own }, Ways::Bridge(Bridged::new(ageing)))
+            }
+        };
+        let share = match chosen.name {
+            BackEnd::Fast => Share::Acks,
+            _ => Share::Everything,
+        };
+        // Of a family that is not taken no address matters.
+        let is_of_mobiles = |own: &IpAddr| {
+            config.mobile.iter().any(|prefix| prefix.network().is_ipv4() == own.is_ipv4())
+        };
+        let own = kernel.addresses().into_iter().filter(is_of_mobiles).collect();
+        let mobile = config.mobile.clone();
+        Ok(Plan { chosen, selection: Selection { mobile, own, place, share }, ways })
+    }
+
+    /// Opens the sockets; nothing is taken from the kernel yet.
+    ///
+    /// # Errors
+    /// If a device is gone or packet sockets are not allowed.
+    pub fn sockets(&self, config: &DaemonConfig, clock: Clock) -> Result<Inline> {
+        match self.chosen.name {
+            BackEnd::Fast => Inline::open_tapped(&config.devices, clock),
+            _ => Inline::open(&config.devices, clock),
+        }
+    }
+
+    /// Has the kernel leave to the daemon what it takes.
+    ///
+    /// # Errors
+    /// If nft is missing or refuses, or another daemon's table is there.
+    pub fn rules(&self, config: &DaemonConfig) -> Result<Rules> {
+        let (wired, radio) = (&config.devices.wired, &config.devices.radio);
+        Rules::install(&self.selection.table(rules::TABLE, wired, radio)?)
+    }
+}
 
 /// Open sockets, with or without rules; dropping it leaves everything to the kernel.
 #[derive(Debug)]
@@ -21,12 +95,8 @@ pub struct DataPath {
     rules: Option<Rules>,
     /// Packets in and out.
     pub io: Inline,
-    /// Which of them.
-    pub selection: Selection,
-    /// The back end, and why.
-    pub chosen: Chosen,
-    /// The rules' text, for nft.
-    table: String,
+    /// What was planned.
+    pub plan: Plan,
 }
 
 /// Tokens of the poll.
@@ -42,23 +112,18 @@ impl DataPath {
     /// # Errors
     /// If the devices cannot be had, or the kernel does not forward between them as `config` says.
     pub fn open(config: &DaemonConfig, clock: Clock) -> Result<Self> {
-        let chosen = choice::choose(config)?;
-        let (selection, _) = select(config, chosen.name)?;
-        let io = match chosen.name {
-            BackEnd::Fast => Inline::open_tapped(&config.devices, clock)?,
-            _ => Inline::open(&config.devices, clock)?,
-        };
-        let table = selection.table(rules::TABLE, &config.devices.wired, &config.devices.radio)?;
-        Ok(DataPath { rules: None, io, selection, chosen, table })
+        let plan = Plan::of(config)?;
+        let io = plan.sockets(config, clock)?;
+        Ok(DataPath { rules: None, io, plan })
     }
 
     /// Takes packets from the kernel, if it did not.
     ///
     /// # Errors
     /// If the rules cannot be had.
-    pub fn take(&mut self) -> Result<()> {
+    pub fn take(&mut self, config: &DaemonConfig) -> Result<()> {
         if self.rules.is_none() {
-            self.rules = Some(Rules::install(&self.table)?);
+            self.rules = Some(self.plan.rules(config)?);
         }
         Ok(())
     }
@@ -103,35 +168,4 @@ impl DataPath {
 /// True if nft has ended, and the rules with it.
 pub fn has_lost_its_rules(ready: Ready) -> bool {
     ready.contains(RULES)
-}
-
-/// What is taken, and how it goes on, as the machine is now.
-///
-/// # Errors
-/// If there are no such devices, or the kernel does not forward between them as `config` says.
-pub fn select(config: &DaemonConfig, back_end: BackEnd) -> Result<(Selection, Ways)> {
-    let (wired, radio) = check::devices(config)?;
-    let machine = Machine::now()?;
-    let (place, ways) = match config.forwarding {
-        Forwarding::Routed => {
-            let neighbours = Neighbours::configured(config.next_hops.iter().copied());
-            let place = Place::Router { wired: wired.mac, radio: radio.mac };
-            (place, Ways::Router(neighbours))
-        }
-        Forwarding::Bridge => {
-            let ageing = machine.bridge(&config.devices)?.ageing;
-            let own = machine.stations();
-            (Place::Bridge { own }, Ways::Bridge(Bridged::new(ageing)))
-        }
-    };
-    let share = match back_end {
-        BackEnd::Fast => Share::Acks,
-        _ => Share::Everything,
-    };
-    // Of a family that is not taken no address matters.
-    let is_of_mobiles = |own: &IpAddr| {
-        config.mobile.iter().any(|prefix| prefix.network().is_ipv4() == own.is_ipv4())
-    };
-    let own = machine.addresses().into_iter().filter(is_of_mobiles).collect();
-    Ok((Selection { mobile: config.mobile.clone(), own, place, share }, ways))
 }

@@ -7,7 +7,7 @@ use super::link::{Attachment, Change, Link};
 use super::manager::Manager;
 use super::server::Server;
 use super::snapshot::{self, Board, Interventions, Snapshot, Turns};
-use super::{check, path, settings};
+use super::{machine, path, settings};
 use crate::sys::netlink::DeviceNews;
 use crate::sys::poll::{Poll, Ready};
 use crate::sys::signals::Signals;
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 /// If this machine cannot do what is asked, with the fix, before anything is changed; or if nft
 /// ends, and the rules with it.
 pub fn run(config: &DaemonConfig) -> Result<()> {
-    let problems = check::problems(config);
+    let problems = machine::problems(config);
     ensure!(problems.is_empty(), "{}", problems.join("\n"));
     process::precise_timers()?;
     process::keep_freed_memory();

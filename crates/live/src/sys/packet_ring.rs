@@ -72,8 +72,7 @@ impl Ring {
     pub fn open(interface: &str, listen: Listen) -> Result<Self> {
         let mtu = super::packet_socket::find(interface)?.mtu as usize;
         let slot_bytes = (mtu + 14 + BEFORE_FRAME).next_power_of_two().min(BLOCK_BYTES);
-        let ring = std::env::var("RINGB").ok().and_then(|t| t.parse().ok()).unwrap_or(RING_BYTES);
-        Self::with_slots(interface, listen, (slot_bytes, ring))
+        Self::with_slots(interface, listen, (slot_bytes, RING_BYTES))
     }
 
     /// The same with slots and a ring of these sizes in bytes: powers of two, the slots of at least

@@ -43,6 +43,7 @@ pub(crate) const ALL: &[Case] = &[
     ("a_third_port_ends_the_daemon", crate::bridge::a_third_port_ends_the_daemon),
     ("the_fast_path_sees_data_and_takes_acks", crate::fast::sees_data_and_takes_acks),
     ("the_fast_path_repairs_what_the_radio_loses", crate::fast::repairs_what_the_radio_loses),
+    ("the_back_end_is_chosen_by_measurement", crate::fast::chosen_by_measurement),
     ("the_fast_path_over_a_bridge_survives_kills", crate::fast::over_a_bridge),
     ("a_ring_gives_frames_in_order_and_counts_what_it_loses", crate::fast::ring),
     ("nothing_is_left_behind", nothing_is_left_behind),

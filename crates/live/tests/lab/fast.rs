@@ -61,6 +61,31 @@ pub(crate) fn repairs_what_the_radio_loses() {
     }
 }
 
+/// Where the kernel does not forward, the daemon forwards everything, or says what is missing.
+pub(crate) fn chosen_by_measurement() {
+    let direct = Direct::new(Offloads::Off);
+    let chosen = |flag: &str| {
+        let (_, _, statistics) = direct.transfer(Some("plain"), 1_000_000, &[flag]);
+        let text = |what: &str| statistics["back_end"][what].as_str().expect("text").to_owned();
+        println!("  {flag}: {}, {}", text("name"), text("reason"));
+        (text("name"), text("reason"))
+    };
+    let (name, reason) = chosen("--auto");
+    let nanos: Vec<u64> = reason.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [tapped, inline] = nanos[..] else { panic!("two measurements: {reason}") };
+    assert!(tapped > 0 && inline > 0, "{reason}");
+    assert_eq!(name, if tapped < inline { "fast" } else { "inline" }, "{reason}");
+    assert_eq!(chosen("--inline").1, "as configured");
+    let base = &direct.names().base;
+    live::lab::network::set(base, "net/ipv4/ip_forward", "0").expect("a setting");
+    let (name, reason) = chosen("--auto");
+    assert_eq!(name, "inline");
+    assert!(reason.contains("sysctl -w net.ipv4.ip_forward=1"), "{reason}");
+    let refused = direct.start("plain", &["--fast"]).expect_err("data would get lost");
+    let refused = format!("{refused:#}");
+    assert!(refused.contains("sysctl -w net.ipv4.ip_forward=1"), "{refused}");
+}
+
 pub(crate) fn over_a_bridge() {
     crate::bridge::survive(&["--fast"]);
 }

@@ -30,7 +30,11 @@ pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
         scheme: value("--scheme"),
         control: Control::Standard,
         forwarding: if flag("--bridge") { Forwarding::Bridge } else { Forwarding::Routed },
-        back_end: if flag("--fast") { BackEnd::Fast } else { BackEnd::Inline },
+        back_end: match (flag("--fast"), flag("--auto")) {
+            (true, _) => BackEnd::Fast,
+            (false, true) => BackEnd::Auto,
+            (false, false) => BackEnd::Inline,
+        },
         ..DaemonConfig::base_station(devices, mobile)
     };
     match daemon::run(&config) {
