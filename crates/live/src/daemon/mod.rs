@@ -14,12 +14,13 @@
 //!
 //! Limit: both devices have the same MTU, since the daemon sends no "packet too big".
 //!
-//! Map: [`config`] (what can be set), [`settings`] (the file), [`machine`] (can this machine do it?),
-//! `service` (the loop), [`station`] (the loop without its waiting), `link` (modes, and devices
-//! that go), [`path`] (sockets and rules), [`selection`] (which packets), [`choice`] (which back
-//! end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`kernel`] (what it
-//! is set to do), [`ruleset`] (what others have set up); for people: [`control`] (orders and questions), [`snapshot`] and
-//! [`metrics`] (what happened), `server` (over HTTP), `journal` (the log), `manager` (systemd).
+//! Map: [`config`] (what can be set), [`settings`] (the file), [`machine`] (can this machine do
+//! it?), `service` (the loop), [`station`] (the loop without its waiting), `link` (modes, and
+//! devices that go), [`path`] (sockets and rules), [`selection`] (which packets), [`choice`] (which
+//! back end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`kernel`] (what it
+//! is set to do), [`ruleset`] (what others have set up); for people: [`control`] (orders and
+//! questions), [`snapshot`] and [`metrics`] (what happened), `server` (over HTTP), `journal` (the
+//! log), `manager` (systemd).
 
 pub mod bridged;
 pub mod choice;
