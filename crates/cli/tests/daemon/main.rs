@@ -13,6 +13,8 @@ use std::time::Duration;
 
 const MOBILE_V4: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 79, 2, 1));
 
+const MOBILE_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0xfd79, 2, 0, 0, 0, 0, 0, 1));
+
 fn pause(millis: u64) {
     std::thread::sleep(Duration::from_millis(millis));
 }
@@ -20,40 +22,49 @@ fn pause(millis: u64) {
 #[test]
 fn a_transfer_survives_twenty_switches_of_mode() {
     isolated("a_transfer_survives_twenty_switches_of_mode", || {
-        let net = Net::new("switches");
-        net.configure("mode = \"observe\"\n");
-        let daemon = net.daemon(&[], &[]);
-        let bytes = transfer(MOBILE_V4, || {
-            let modes = ["help", "observe", "off", "help", "off", "observe"];
-            for mode in modes.iter().cycle().take(20) {
-                daemon.order(&format!("mode {mode}"));
-                assert_eq!(net.tables().contains("lasthop"), *mode == "help", "{mode}");
-                pause(100);
-            }
-            // What stands in the statistics is what the modes say.
-            daemon.order("mode observe");
-            let sent = daemon.count("/packets/sent");
-            let taken = daemon.count("/packets/taken");
-            pause(200);
-            assert_eq!(daemon.count("/packets/sent"), sent, "observing sends nothing");
-            assert!(daemon.count("/packets/taken") > taken, "observing looks on");
-            daemon.order("mode off");
-            let taken = daemon.count("/packets/taken");
-            pause(200);
-            assert_eq!(daemon.count("/packets/taken"), taken, "off sees nothing");
-            daemon.order("mode help");
-            pause(200);
-            assert!(daemon.count("/packets/sent") > sent, "helping sends");
-        });
-        // What the switches cost: segments sent again, and those that came twice.
-        let counters = "TcpOutSegs TcpRetransSegs TcpExtTCPDSACKRecv TcpExtTCPTimeouts";
-        let counted = sh(&format!("ip netns exec {} nstat -az {counters}", net::FIXED));
-        println!(
-            "{} MB, daemon sent {}\n{counted}",
-            bytes / 1_000_000,
-            daemon.count("/packets/sent")
-        );
+        switches("mode = \"observe\"\nback-end = \"inline\"\n", MOBILE_V4);
     });
+}
+
+#[test]
+fn so_it_does_on_the_fast_path_and_with_ipv6() {
+    isolated("so_it_does_on_the_fast_path_and_with_ipv6", || {
+        switches("mode = \"observe\"\nback-end = \"fast\"\n", MOBILE_V4);
+        switches("mode = \"observe\"\n", MOBILE_V6);
+    });
+}
+
+fn switches(lines: &str, mobile: IpAddr) {
+    let net = Net::new("switches");
+    net.configure(lines);
+    let daemon = net.daemon(&[], &[]);
+    let bytes = transfer(mobile, || {
+        let modes = ["help", "observe", "off", "help", "off", "observe"];
+        for mode in modes.iter().cycle().take(20) {
+            daemon.order(&format!("mode {mode}"));
+            assert_eq!(net.tables().contains("lasthop"), *mode == "help", "{mode}");
+            pause(100);
+        }
+        // What stands in the statistics is what the modes say.
+        daemon.order("mode observe");
+        let sent = daemon.count("/packets/sent");
+        let looked_at = || daemon.count("/packets/taken") + daemon.count("/packets/seen");
+        let before = looked_at();
+        pause(200);
+        assert_eq!(daemon.count("/packets/sent"), sent, "observing sends nothing");
+        assert!(looked_at() > before, "observing looks on");
+        daemon.order("mode off");
+        let before = looked_at();
+        pause(200);
+        assert_eq!(looked_at(), before, "off sees nothing");
+        daemon.order("mode help");
+        pause(200);
+        assert!(daemon.count("/packets/sent") > sent, "helping sends");
+    });
+    // What the switches cost: segments sent again, and those that came twice.
+    let counters = "TcpOutSegs TcpRetransSegs TcpExtTCPDSACKRecv TcpExtTCPTimeouts";
+    let counted = sh(&format!("ip netns exec {} nstat -az {counters}", net::FIXED));
+    println!("{} MB, daemon sent {}\n{counted}", bytes / 1_000_000, daemon.count("/packets/sent"));
 }
 
 #[test]

@@ -57,12 +57,11 @@ impl Rules {
         let input = rules.input.as_mut().context("write to nft")?;
         input.write_all(text.as_bytes()).context("write the rules to nft")?;
         input.flush().context("write the rules to nft")?;
-        let chains = text.lines().filter(|line| line.starts_with("add rule")).count();
+        let drops = text.lines().filter(|line| line.ends_with("drop")).count();
         let clock = Clock::starting_now();
         loop {
             let installed = list()?.unwrap_or_default();
-            if installed.lines().filter(|line| line.trim_end().ends_with("drop")).count() >= chains
-            {
+            if installed.lines().filter(|line| line.trim_end().ends_with("drop")).count() >= drops {
                 return Ok(rules);
             }
             if let Some(status) = rules.nft.try_wait().context("look after nft")? {

@@ -1,6 +1,7 @@
 //! What happened so far, as others see it: published by the loop, read by whoever asks.
 
-use super::config::{BackEnd, Forwarding, Mode};
+use super::choice::Chosen;
+use super::config::{Forwarding, Mode};
 use super::station::Counters;
 use sansio::{Duration, FlowKey, Instant};
 use schemes::Scheme;
@@ -20,8 +21,8 @@ pub struct Snapshot {
     pub mode: Mode,
     /// How packets get from one device to the other.
     pub forwarding: Forwarding,
-    /// By which way packets pass the engine.
-    pub back_end: BackEnd,
+    /// By which way packets pass the engine, and why; null if none do.
+    pub back_end: Option<Chosen>,
     /// What is wrong, for as long as it is.
     pub problem: Option<String>,
     /// Payload bytes that the scheme holds.
