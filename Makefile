@@ -1,7 +1,7 @@
 # The binary does the work; this file only names it. `make help` lists the targets.
 LASTHOP = $(or $(CARGO_TARGET_DIR),target)/release/lasthop
 
-.PHONY: help demo test bench bench-live profile measure validate papers lab build clean
+.PHONY: help demo test bench bench-live profile measure cells validate papers lab build clean
 help:        ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -26,6 +26,9 @@ profile: build ## where the simulator's time goes, by crate and function (needs 
 
 measure: build ## what docs/measurements.md shows, on this machine (about 45 minutes)
 	bash bench/measure.sh $(LASTHOP)
+
+cells: build ## who is helped and who is not, real kernels, 240 cells; renews docs/cells.md (two hours and a half)
+	python3 bench/cells.py $(LASTHOP)
 
 validate: build ## the simulator's senders against the kernel's; renews docs/validation.md (up to an hour)
 	bash bench/validate.sh $(LASTHOP)
