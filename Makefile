@@ -24,7 +24,7 @@ bench-live:  ## the daemon's back ends beside the kernel's own forwarding (about
 profile: build ## where the simulator's time goes, by crate and function (needs perf)
 	bash bench/profile.sh $(LASTHOP)
 
-measure: build ## what docs/measurements.md shows, on this machine (about 45 minutes)
+measure: build ## what docs/measurements.md shows, on this machine (about 80 minutes)
 	bash bench/measure.sh $(LASTHOP)
 
 cells: build ## who is helped and who is not, real kernels, 240 cells; renews docs/cells.md (two hours and a half)
