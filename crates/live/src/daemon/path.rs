@@ -58,11 +58,7 @@ impl Plan {
             BackEnd::Fast => Share::Acks,
             _ => Share::Everything,
         };
-        // Of a family that is not taken no address matters.
-        let is_of_mobiles = |own: &IpAddr| {
-            config.mobile.iter().any(|prefix| prefix.network().is_ipv4() == own.is_ipv4())
-        };
-        let own = kernel.addresses().into_iter().filter(is_of_mobiles).collect();
+        let own = kernel.addresses().into_iter().filter(|own| matters(config, own)).collect();
         let mobile = config.mobile.clone();
         Ok(Plan { chosen, selection: Selection { mobile, own, place, share }, ways })
     }
@@ -86,6 +82,13 @@ impl Plan {
         let (wired, radio) = (&config.devices.wired, &config.devices.radio);
         Rules::install(&self.selection.table(rules::TABLE, wired, radio)?)
     }
+}
+
+/// True if packets for this address of the machine's own could be taken: those of a family without
+/// mobile hosts are not, and link-local ones nobody forwards.
+fn matters(config: &DaemonConfig, own: &IpAddr) -> bool {
+    let of_mobiles = config.mobile.iter().any(|prefix| prefix.network().is_ipv4() == own.is_ipv4());
+    of_mobiles && !matches!(own, IpAddr::V6(own) if own.is_unicast_link_local())
 }
 
 /// Open sockets, with or without rules; dropping it leaves everything to the kernel.
