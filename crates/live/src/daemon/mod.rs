@@ -15,8 +15,9 @@
 //! station's own addresses are those it had when the daemon began.
 //!
 //! Map: [`station`] (the loop without its waiting), [`path`] (sockets and rules), [`selection`]
-//! (which packets), [`choice`] (which back end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`kernel`]
-//! (what it is set to do), [`control`] (notices and statistics while it runs).
+//! (which packets), [`choice`] (which back end), [`neighbours`] and [`bridged`] (how they go on),
+//! [`rules`] (nft), [`kernel`] (what it is set to do), [`control`] (notices and statistics while it
+//! runs).
 
 pub mod bridged;
 pub mod choice;
