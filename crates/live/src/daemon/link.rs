@@ -7,6 +7,7 @@ use super::kernel::Kernel;
 use super::machine;
 use super::path::{DataPath, Plan};
 use super::station::{Acting, Departures, Station};
+use crate::io::inline::Inline;
 use crate::sys::poll::Poll;
 use crate::sys::{Clock, device};
 use anyhow::{Context, Result};
@@ -92,35 +93,19 @@ impl Link {
 
     /// Takes packets from the kernel.
     fn help(&mut self, config: &DaemonConfig) -> Result<()> {
-        // What the kernel has forwarded by now is not sent again.
-        self.drain();
         let Attachment::Open(path) = &mut self.attachment else { return Ok(()) };
-        path.take(config)?;
+        let station = &mut self.station;
+        // What the kernel has forwarded by then is not sent again.
+        path.take(config, |io| drain(station, io))?;
         self.station.act(Acting::Helping);
         Ok(())
-    }
-
-    /// Takes all that waits in the sockets.
-    fn drain(&mut self) {
-        let Attachment::Open(open) = &mut self.attachment else { return };
-        for _ in 0..DRAIN_TURNS_MAX {
-            let seen = |station: &Station<Scheme>| {
-                let counted = station.counters();
-                counted.taken + counted.seen + counted.left_to_kernel
-            };
-            let before = seen(&self.station);
-            // A device that is gone has nothing more to say.
-            if self.station.turn(&mut open.io).is_err() || seen(&self.station) == before {
-                return;
-            }
-        }
     }
 
     /// Leaves the packets to the kernel, and sends on what it did not get.
     fn stop_helping(&mut self) {
         let Attachment::Open(open) = &mut self.attachment else { return };
         if open.leave() {
-            self.drain();
+            drain(&mut self.station, &mut open.io);
         }
         self.station.act(Acting::Observing);
     }
@@ -244,6 +229,21 @@ impl Link {
             self.overruns += open.io.overruns();
         }
         self.overruns
+    }
+}
+
+/// Takes all that waits in the sockets.
+fn drain(station: &mut Station<Scheme>, io: &mut Inline) {
+    for _ in 0..DRAIN_TURNS_MAX {
+        let seen = |station: &Station<Scheme>| {
+            let counted = station.counters();
+            counted.taken + counted.seen + counted.left_to_kernel
+        };
+        let before = seen(station);
+        // A device that is gone has nothing more to say.
+        if station.turn(io).is_err() || seen(station) == before {
+            return;
+        }
     }
 }
 

@@ -74,13 +74,13 @@ impl Plan {
         }
     }
 
-    /// Has the kernel leave to the daemon what it takes.
+    /// Has the kernel leave to the daemon what it takes; `at_last` is called right before.
     ///
     /// # Errors
     /// If nft is missing or refuses, or another daemon's table is there.
-    pub fn rules(&self, config: &DaemonConfig) -> Result<Rules> {
+    pub fn rules(&self, config: &DaemonConfig, at_last: impl FnOnce()) -> Result<Rules> {
         let (wired, radio) = (&config.devices.wired, &config.devices.radio);
-        Rules::install(&self.selection.table(rules::TABLE, wired, radio)?)
+        Rules::install(&self.selection.table(rules::TABLE, wired, radio)?, at_last)
     }
 }
 
@@ -120,13 +120,14 @@ impl DataPath {
         Ok(DataPath { rules: None, io, plan })
     }
 
-    /// Takes packets from the kernel, if it did not.
+    /// Takes packets from the kernel, if it did not. `at_last` is called right before: whatever is
+    /// in the sockets then, the kernel has forwarded.
     ///
     /// # Errors
     /// If the rules cannot be had.
-    pub fn take(&mut self, config: &DaemonConfig) -> Result<()> {
+    pub fn take(&mut self, config: &DaemonConfig, at_last: impl FnOnce(&mut Inline)) -> Result<()> {
         if self.rules.is_none() {
-            self.rules = Some(self.plan.rules(config)?);
+            self.rules = Some(self.plan.rules(config, || at_last(&mut self.io))?);
         }
         Ok(())
     }
