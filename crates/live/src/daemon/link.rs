@@ -104,7 +104,10 @@ impl Link {
     /// Leaves the packets to the kernel, and sends on what it did not get.
     fn stop_helping(&mut self) {
         let Attachment::Open(open) = &mut self.attachment else { return };
-        if open.leave() {
+        let station = &mut self.station;
+        // A device that is gone is seen at the next turn.
+        let sends_on = |io: &mut Inline| drop(station.turn(io));
+        if open.leave(sends_on) {
             drain(&mut self.station, &mut open.io);
         }
         self.station.act(Acting::Observing);
@@ -171,19 +174,24 @@ impl Link {
     }
 
     /// Looks whether the machine has other addresses than when the devices were opened: packets to
-    /// itself are not taken. True if it has; then the rules are others, too.
+    /// itself are not taken. True if it has; then the rules are others, too. `None` if that could
+    /// not be told, since too much changes at this moment.
     ///
     /// # Errors
     /// If devices or rules cannot be had.
-    pub(super) fn look_at_addresses(&mut self, mode: Mode, config: &DaemonConfig) -> Result<bool> {
-        let Attachment::Open(path) = &self.attachment else { return Ok(false) };
-        let now = Plan::with(config, path.plan.chosen.clone())?;
+    pub(super) fn look_at_addresses(
+        &mut self,
+        mode: Mode,
+        config: &DaemonConfig,
+    ) -> Result<Option<bool>> {
+        let Attachment::Open(path) = &self.attachment else { return Ok(Some(false)) };
+        let Ok(now) = Plan::with(config, path.plan.chosen.clone()) else { return Ok(None) };
         if now.selection == path.plan.selection {
-            return Ok(false);
+            return Ok(Some(false));
         }
         self.close();
         self.enter(mode, config)?;
-        Ok(true)
+        Ok(Some(true))
     }
 
     /// A device failed: leaves everything to the kernel until it is there again.

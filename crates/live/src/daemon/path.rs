@@ -132,9 +132,12 @@ impl DataPath {
         Ok(())
     }
 
-    /// Takes nothing any more; true if it did.
-    pub fn leave(&mut self) -> bool {
-        self.rules.take().is_some()
+    /// Takes nothing any more; true if it did. `meanwhile` is called until the kernel forwards, so
+    /// that nothing waits that is older than what the kernel sends then.
+    pub fn leave(&mut self, mut meanwhile: impl FnMut(&mut Inline)) -> bool {
+        let Some(rules) = self.rules.take() else { return false };
+        rules.withdraw(|| meanwhile(&mut self.io));
+        true
     }
 
     /// Has `poll` wait for all of it; once for each time it was opened, or took.

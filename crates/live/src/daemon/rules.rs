@@ -67,6 +67,16 @@ impl Rules {
         Ok(rules)
     }
 
+    /// Removes the rules; `meanwhile` is called again and again until they are gone.
+    pub fn withdraw(mut self, mut meanwhile: impl FnMut()) {
+        // The end of its input ends nft, and with it the table.
+        drop(self.input.take());
+        let clock = Clock::starting_now();
+        while clock.now() < Instant::ZERO + VANISH_MAX && matches!(self.nft.try_wait(), Ok(None)) {
+            meanwhile();
+        }
+    }
+
     /// Gives nft lines to carry out.
     fn say(&mut self, lines: &str) -> Result<()> {
         let input = self.input.as_mut().context("write to nft")?;
