@@ -11,7 +11,8 @@
 //! cargo run --release -p lasthop-live --example bench -- [--rounds 5] [--seconds 2] [--json FILE]
 //! ```
 //!
-//! `--offloads on` or `off` leaves the other out, `--only TEXT` leaves out the ways whose name does not contain it, for a profile.
+//! `--offloads on` or `off` leaves the other out, `--only TEXT` leaves out the ways whose name does
+//! not contain it, for a profile.
 
 use anyhow::{Context, Result, bail, ensure};
 use live::daemon::{self, BackEnd, Control, DaemonConfig};
@@ -66,7 +67,7 @@ fn value<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
 }
 
 fn run_daemon(arguments: &[String]) -> Result<()> {
-    let text = |name: &str| Ok::<_, anyhow::Error>(value(arguments, name).context("a value")?);
+    let text = |name: &str| value(arguments, name).context("a value");
     let flag = |name: &str| arguments.iter().any(|argument| argument == name);
     let devices = Devices {
         wired: text("--wired")?.to_owned(),
@@ -174,8 +175,11 @@ fn bulk(network: &Network, lasting: Duration) -> Result<f64> {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let chunk = vec![7; CHUNK];
-            while !stop.load(Ordering::Relaxed) && down.write_all(&chunk).is_ok() {}
-            // The receiver ends by closing.
+            while !stop.load(Ordering::Relaxed) {
+                if down.write_all(&chunk).is_err() {
+                    break;
+                }
+            }
             let _closed = down.shutdown(std::net::Shutdown::Both);
         });
         scope.spawn(|| {

@@ -42,7 +42,8 @@ fn switches(lines: &str, mobile: IpAddr) {
         let modes = ["help", "observe", "off", "help", "off", "observe"];
         for mode in modes.iter().cycle().take(20) {
             daemon.order(&format!("mode {mode}"));
-            assert_eq!(net.tables().contains("lasthop"), *mode == "help", "{mode}");
+            let is_taken = net.tables().contains("lasthop");
+            assert_eq!(is_taken, *mode == "help", "{mode}: {}", daemon.log());
             pause(100);
         }
         // What stands in the statistics is what the modes say.

@@ -145,7 +145,8 @@ mod tests {
             port("r"),
             {"ifname": "x", "address": "02:00:00:00:00:03"},
             {"ifname": "br0", "address": "02:00:00:00:00:01",
-             "linkinfo": {"info_kind": "bridge", "info_data": {"vlan_filtering": 0, "ageing_time": 500}}},
+             "linkinfo": {"info_kind": "bridge",
+                          "info_data": {"vlan_filtering": 0, "ageing_time": 500}}},
         ]);
         change(&mut devices);
         Kernel { devices: serde_json::from_value(devices).expect("a list") }

@@ -8,6 +8,7 @@ use super::machine;
 use super::path::{DataPath, Plan};
 use super::selection::Prefix;
 use super::station::{Acting, Departures, Station};
+use crate::io::inline::Inline;
 use crate::sys::poll::Poll;
 use crate::sys::{Clock, device};
 use anyhow::{Context, Result};
@@ -98,10 +99,10 @@ impl Link {
 
     /// Takes packets from the kernel.
     fn help(&mut self, config: &DaemonConfig) -> Result<()> {
-        // What the kernel has forwarded by now is not sent again.
-        self.drain();
         let Attachment::Open(path) = &mut self.attachment else { return Ok(()) };
-        path.take(config)?;
+        let station = &mut self.station;
+        // What the kernel has forwarded by then is not sent again.
+        path.take(config, |io| drain(station, io))?;
         self.act(Acting::Helping);
         Ok(())
     }
@@ -111,27 +112,14 @@ impl Link {
         self.station.engine_mut().set_acts(acting == Acting::Helping);
     }
 
-    /// Takes all that waits in the sockets.
-    fn drain(&mut self) {
-        let Attachment::Open(open) = &mut self.attachment else { return };
-        for _ in 0..DRAIN_TURNS_MAX {
-            let seen = |station: &Station<Measured<Scheme>>| {
-                let counted = station.counters();
-                counted.taken + counted.seen + counted.left_to_kernel
-            };
-            let before = seen(&self.station);
-            // A device that is gone has nothing more to say.
-            if self.station.turn(&mut open.io).is_err() || seen(&self.station) == before {
-                return;
-            }
-        }
-    }
-
     /// Leaves the packets to the kernel, and sends on what it did not get.
     fn stop_helping(&mut self) {
         let Attachment::Open(open) = &mut self.attachment else { return };
-        if open.leave() {
-            self.drain();
+        let station = &mut self.station;
+        // A device that is gone is seen at the next turn.
+        let sends_on = |io: &mut Inline| drop(station.turn(io));
+        if open.leave(sends_on) {
+            drain(&mut self.station, &mut open.io);
         }
         self.act(Acting::Observing);
     }
@@ -197,19 +185,24 @@ impl Link {
     }
 
     /// Looks whether the machine has other addresses than when the devices were opened: packets to
-    /// itself are not taken. True if it has; then the rules are others, too.
+    /// itself are not taken. True if it has; then the rules are others, too. `None` if that could
+    /// not be told, since too much changes at this moment.
     ///
     /// # Errors
     /// If devices or rules cannot be had.
-    pub(super) fn look_at_addresses(&mut self, mode: Mode, config: &DaemonConfig) -> Result<bool> {
-        let Attachment::Open(path) = &self.attachment else { return Ok(false) };
-        let now = Plan::with(config, path.plan.chosen.clone())?;
+    pub(super) fn look_at_addresses(
+        &mut self,
+        mode: Mode,
+        config: &DaemonConfig,
+    ) -> Result<Option<bool>> {
+        let Attachment::Open(path) = &self.attachment else { return Ok(Some(false)) };
+        let Ok(now) = Plan::with(config, path.plan.chosen.clone()) else { return Ok(None) };
         if now.selection == path.plan.selection {
-            return Ok(false);
+            return Ok(Some(false));
         }
         self.close();
         self.enter(mode, config)?;
-        Ok(true)
+        Ok(Some(true))
     }
 
     /// A device failed: leaves everything to the kernel until it is there again.
@@ -255,6 +248,21 @@ impl Link {
             self.overruns += open.io.overruns();
         }
         self.overruns
+    }
+}
+
+/// Takes all that waits in the sockets.
+fn drain(station: &mut Station<Measured<Scheme>>, io: &mut Inline) {
+    for _ in 0..DRAIN_TURNS_MAX {
+        let seen = |station: &Station<Scheme>| {
+            let counted = station.counters();
+            counted.taken + counted.seen + counted.left_to_kernel
+        };
+        let before = seen(station);
+        // A device that is gone has nothing more to say.
+        if station.turn(io).is_err() || seen(station) == before {
+            return;
+        }
     }
 }
 

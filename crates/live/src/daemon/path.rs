@@ -58,11 +58,7 @@ impl Plan {
             BackEnd::Fast => Share::Acks,
             _ => Share::Everything,
         };
-        // Of a family that is not taken no address matters.
-        let is_of_mobiles = |own: &IpAddr| {
-            config.mobile.iter().any(|prefix| prefix.network().is_ipv4() == own.is_ipv4())
-        };
-        let own = kernel.addresses().into_iter().filter(is_of_mobiles).collect();
+        let own = kernel.addresses().into_iter().filter(|own| matters(config, own)).collect();
         let mobile = config.mobile.clone();
         Ok(Plan { chosen, selection: Selection { mobile, own, place, share }, ways })
     }
@@ -78,14 +74,21 @@ impl Plan {
         }
     }
 
-    /// Has the kernel leave to the daemon what it takes.
+    /// Has the kernel leave to the daemon what it takes; `at_last` is called right before.
     ///
     /// # Errors
     /// If nft is missing or refuses, or another daemon's table is there.
-    pub fn rules(&self, config: &DaemonConfig) -> Result<Rules> {
+    pub fn rules(&self, config: &DaemonConfig, at_last: impl FnOnce()) -> Result<Rules> {
         let (wired, radio) = (&config.devices.wired, &config.devices.radio);
-        Rules::install(&self.selection.table(rules::TABLE, wired, radio)?)
+        Rules::install(&self.selection.table(rules::TABLE, wired, radio)?, at_last)
     }
+}
+
+/// True if packets for this address of the machine's own could be taken: those of a family without
+/// mobile hosts are not, and link-local ones nobody forwards.
+fn matters(config: &DaemonConfig, own: &IpAddr) -> bool {
+    let of_mobiles = config.mobile.iter().any(|prefix| prefix.network().is_ipv4() == own.is_ipv4());
+    of_mobiles && !matches!(own, IpAddr::V6(own) if own.is_unicast_link_local())
 }
 
 /// Open sockets, with or without rules; dropping it leaves everything to the kernel.
@@ -117,20 +120,24 @@ impl DataPath {
         Ok(DataPath { rules: None, io, plan })
     }
 
-    /// Takes packets from the kernel, if it did not.
+    /// Takes packets from the kernel, if it did not. `at_last` is called right before: whatever is
+    /// in the sockets then, the kernel has forwarded.
     ///
     /// # Errors
     /// If the rules cannot be had.
-    pub fn take(&mut self, config: &DaemonConfig) -> Result<()> {
+    pub fn take(&mut self, config: &DaemonConfig, at_last: impl FnOnce(&mut Inline)) -> Result<()> {
         if self.rules.is_none() {
-            self.rules = Some(self.plan.rules(config)?);
+            self.rules = Some(self.plan.rules(config, || at_last(&mut self.io))?);
         }
         Ok(())
     }
 
-    /// Takes nothing any more; true if it did.
-    pub fn leave(&mut self) -> bool {
-        self.rules.take().is_some()
+    /// Takes nothing any more; true if it did. `meanwhile` is called until the kernel forwards, so
+    /// that nothing waits that is older than what the kernel sends then.
+    pub fn leave(&mut self, mut meanwhile: impl FnMut(&mut Inline)) -> bool {
+        let Some(rules) = self.rules.take() else { return false };
+        rules.withdraw(|| meanwhile(&mut self.io));
+        true
     }
 
     /// Has `poll` wait for all of it; once for each time it was opened, or took.

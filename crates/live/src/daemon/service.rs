@@ -246,8 +246,9 @@ impl Service {
         // Devices come in crowds; their addresses wait for the tick.
         if std::mem::take(&mut self.changed) {
             match self.link.look_at_addresses(self.mode, &self.config) {
-                Ok(false) => {}
-                Ok(true) => {
+                Ok(Some(false)) => {}
+                Ok(None) => self.changed = true,
+                Ok(Some(true)) => {
                     self.journal.say(Level::Info, "addresses-changed", &[], now);
                     self.link.watch(&self.poll)?;
                 }

@@ -2,11 +2,10 @@
 //! project's unsafe code. Each error names what was attempted.
 //!
 //! Map: [`device`] (what one device is like), [`packet_socket`] (packet(7), frames in and out in
-//! batches), [`packet_ring`] (frames in shared memory, only to look at), [`raw_ip`] (raw(7), the
-//! kernel routes), [`poll`] (epoll and a timerfd), [`namespace`] (network and user namespaces),
-//! [`netlink`] (a bridge's stations, news of devices), [`offload`] (ethtool), [`tcp_socket`]
-//! (tcp(7)), [`process`] (priority, timer slack, death of the parent), [`signals`] (Ctrl-C,
-//! SIGTERM, SIGHUP).
+//! batches), [`packet_ring`] (frames in shared memory), [`raw_ip`] (raw(7), the kernel routes),
+//! [`poll`] (epoll and a timerfd), [`namespace`] (network and user namespaces), [`netlink`] (a
+//! bridge's stations, news of devices), [`offload`] (ethtool), [`tcp_socket`] (tcp(7)), [`process`]
+//! (priority, timer slack, death of the parent), [`signals`] (Ctrl-C, SIGTERM, SIGHUP).
 
 pub mod device;
 pub mod namespace;

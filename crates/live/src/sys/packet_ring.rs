@@ -65,7 +65,8 @@ const BLOCK_BYTES: usize = 1 << 18;
 const BEFORE_FRAME: usize = 128;
 
 impl Ring {
-    /// Begins to listen to frames that arrive on a device of the calling thread's network namespace.
+    /// Begins to listen to frames that arrive on a device of the calling thread's network
+    /// namespace.
     ///
     /// # Errors
     /// If the device does not exist, or the system refuses such a socket: CAP_NET_RAW is needed.

@@ -379,8 +379,8 @@ fn attach(socket: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io::Result<(
     set_option(socket, (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER), &filter)
 }
 
-/// Classic BPF on an Ethernet frame: no VLAN tag (the kernel has taken it out of the frame by then),
-/// EtherType IPv4 and protocol TCP, or IPv6 and next header TCP.
+/// Classic BPF on an Ethernet frame: no VLAN tag (the kernel has taken it out of the frame by
+/// then), EtherType IPv4 and protocol TCP, or IPv6 and next header TCP.
 const TCP_ONLY: [libc::sock_filter; 11] = {
     const LOAD_WORD: u16 = 0x20;
     const LOAD_HALF: u16 = 0x28;

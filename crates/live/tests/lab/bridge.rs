@@ -340,19 +340,32 @@ pub(crate) fn a_bridge_remembers_stations_whose_frames_are_taken() {
     }
 }
 
-/// A bridge that changes under the daemon ends it, and everything is the kernel's again.
-pub(crate) fn a_third_port_ends_the_daemon() {
+/// Under a bridge of three the daemon leaves everything to the kernel, and helps again when it is
+/// one of two.
+pub(crate) fn a_third_port_is_waited_out() {
     let bridge = Bridge::new();
-    let mut agent = bridge.daemon("plain", &[]);
+    let agent = bridge.daemon("plain", &[]);
     let base = &bridge.names.base;
-    run(&format!("ip -n {base} link add third master br0 type veth peer name other"));
-    for _ in 0..100 {
-        if let Some(why) = agent.ended() {
-            assert!(why.contains("third port"), "{why}");
-            bridge.transfer(MOBILE[0], 1_000_000);
-            return;
+    let takes = |wanted: bool| {
+        let tables = || {
+            let arguments = ["netns", "exec", base, "nft", "list", "tables"];
+            let output = Command::new("ip").args(arguments).output().expect("ip runs");
+            String::from_utf8_lossy(&output.stdout).contains("netdev lasthop")
+        };
+        let problem = || agent.statistics().expect("it answers")["problem"].to_string();
+        for _ in 0..500 {
+            if tables() == wanted && problem().contains("third port") != wanted {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("the daemon goes on");
+        panic!("taken from the kernel: not {wanted}; {}", problem());
+    };
+    takes(true);
+    run(&format!("ip -n {base} link add third master br0 type veth peer name other"));
+    takes(false);
+    bridge.transfer(MOBILE[0], 1_000_000);
+    run(&format!("ip -n {base} link del third"));
+    takes(true);
+    bridge.transfer(MOBILE[0], 1_000_000);
 }

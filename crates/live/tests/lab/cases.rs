@@ -40,7 +40,7 @@ pub(crate) const ALL: &[Case] = &[
     ("frames_pass_a_bridge_unchanged", crate::bridge::frames_pass_a_bridge_unchanged),
     ("transfers_over_a_bridge_survive", crate::bridge::transfers_over_a_bridge_survive_the_daemon),
     ("a_bridge_remembers", crate::bridge::a_bridge_remembers_stations_whose_frames_are_taken),
-    ("a_third_port_ends_the_daemon", crate::bridge::a_third_port_ends_the_daemon),
+    ("a_third_port_is_waited_out", crate::bridge::a_third_port_is_waited_out),
     ("the_fast_path_sees_data_and_takes_acks", crate::fast::sees_data_and_takes_acks),
     ("the_fast_path_repairs_what_the_radio_loses", crate::fast::repairs_what_the_radio_loses),
     ("the_back_end_is_chosen_by_measurement", crate::fast::chosen_by_measurement),
