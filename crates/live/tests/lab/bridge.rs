@@ -34,6 +34,10 @@ impl Bridge {
         let mut script = format!(
             "set -e
             for n in {fixed} {base} {mobile}; do ip netns add $n; ip -n $n link set lo up; done
+            # Link-local addresses would be looked for when they come, at any time.
+            for n in {fixed} {base} {mobile}; do
+                ip netns exec $n sysctl -qw net.ipv6.conf.default.addr_gen_mode=1
+            done
             ip link add net0 netns {fixed} address 02:00:00:00:05:01 mtu 9000 type veth \
                 peer name wired netns {base}
             ip link add net0 netns {mobile} address 02:00:00:00:05:02 mtu 9000 type veth \
@@ -142,7 +146,9 @@ impl Capture {
         let file = std::env::temp_dir().join(name);
         let start = || {
             let mut command = Command::new("tcpdump");
-            command.args(["-i", "net0", "-n", "-U", "-B", "16384", "-Z", "root", "-Q", direction]);
+            command.args(["-i", "net0", "-n", "-B", "16384", "-Z", "root", "-Q", direction]);
+            // Otherwise the kernel keeps what it has captured for a second, which SIGINT cuts off.
+            command.args(["-U", "--immediate-mode"]);
             command.arg("-w").arg(&file).stderr(Stdio::piped());
             Ok(command.spawn()?)
         };
@@ -174,6 +180,14 @@ impl Capture {
             at += 16 + length;
         }
         frames.retain(|frame| frame[6..12] == source);
+        // What hosts say of their own accord, perhaps before all captures run: neighbour discovery
+        // for their own addresses, router solicitations, multicast listener reports.
+        let is_own_accord = |frame: &Vec<u8>| {
+            frame[..2] == [0x33, 0x33] && frame[12..14] == [0x86, 0xdd] && frame[22..24] == [0; 2]
+                || frame[..6] == [0x33, 0x33, 0, 0, 0, 0x16]
+                || frame[..6] == [0x33, 0x33, 0, 0, 0, 2]
+        };
+        frames.retain(|frame| !is_own_accord(frame));
         frames
     }
 }

@@ -8,8 +8,14 @@ use live::daemon::neighbours::{Neighbours, Ways};
 use live::daemon::selection::{Place, Share};
 use live::daemon::station::{Departures, Station};
 use live::io::memory::Memory;
-use sansio::{Duration, Instant, Priority, Side};
+use live::io::{Arrived, PacketIo};
+use live::sys::packet_socket::Outgoing;
+use sansio::{Deadline, Duration, Engine, Input, Instant, Packet, Priority, Side, Sink};
 use schemes::Scheme;
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::rc::Rc;
+use wire::ethernet::Mac;
 use wire::tcp::{self, Flags, Seq};
 
 /// A station whose kernel forwards all but bare segments of mobile hosts.
@@ -105,6 +111,90 @@ fn what_cannot_be_withheld_nor_answered_is_counted() {
     let counters = station.counters();
     assert_eq!((counters.forwarded_all_the_same, counters.answers_left_out), (1, 1));
     assert_eq!((counters.discarded, counters.made), (0, 0));
+}
+
+/// Frames that a ring had kept for a while, each with the time at which it arrived.
+struct Kept(Memory, Vec<Arrived>);
+
+impl PacketIo for Kept {
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+    fn receive(&mut self, into: &mut Vec<Arrived>) -> anyhow::Result<()> {
+        into.append(&mut self.1);
+        Ok(())
+    }
+    fn mac(&self, side: Side, priority: Priority) -> Mac {
+        self.0.mac(side, priority)
+    }
+    fn queue(&mut self, side: Side, priority: Priority, token: u32, frame: Outgoing) {
+        self.0.queue(side, priority, token, frame);
+    }
+    fn flush(&mut self, refused: &mut Vec<u32>) {
+        self.0.flush(refused);
+    }
+    fn tell_bridge(&mut self, side: Side, station: Mac) {
+        self.0.tell_bridge(side, station);
+    }
+    fn route(&mut self, destination: IpAddr, datagram: &[u8]) -> std::io::Result<()> {
+        self.0.route(destination, datagram)
+    }
+}
+
+/// Forwards to the other side, and notes when it was told of what.
+#[derive(Clone, Default)]
+struct Recorder(Rc<RefCell<Vec<(Instant, &'static str)>>>);
+
+impl Engine for Recorder {
+    fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        let Input::Arrival { side, packet } = input else { panic!("{input:?}") };
+        let (what, onward) = match side {
+            Side::WIRED => ("data", Side::RADIO),
+            _ => ("ack", Side::WIRED),
+        };
+        self.0.borrow_mut().push((now, what));
+        sink.send(onward, Priority::Normal, packet);
+    }
+
+    fn on_departure(&mut self, _: Side, _: &Packet, _: &mut impl Sink, now: Instant) {
+        self.0.borrow_mut().push((now, "departure"));
+    }
+
+    fn next_deadline(&self) -> Option<Deadline> {
+        None
+    }
+}
+
+#[test]
+fn what_the_ring_kept_departed_when_it_arrived_and_time_never_goes_back() {
+    let mut memory = Memory::default();
+    let recorder = Recorder::default();
+    let mut selection = selection();
+    selection.share = Share::Acks;
+    let neighbours = Neighbours::configured([(FIXED, FIXED_MAC), (MOBILE, MOBILE_MAC)]);
+    let ways = Ways::Router(neighbours);
+    let mut station = Station::new(recorder.clone(), Departures::Reported, selection, ways);
+    // Nothing arrives in memory: it only brings the clock to 9 ms.
+    memory.run(&mut station, at(9)).expect("memory does not fail");
+    let arrived = |side, frame: Vec<u8>, at| Arrived { side, frame: frame.into(), at };
+    let turn = vec![
+        arrived(Side::WIRED, data(1, b"a"), Some(at(5))),
+        // A clock that was set back in between.
+        arrived(Side::WIRED, data(2, b"b"), Some(at(4))),
+        arrived(Side::RADIO, ack(2), None),
+    ];
+    let mut io = Kept(memory, turn);
+    station.turn(&mut io).expect("memory does not fail");
+    let expected = [
+        (at(5), "data"),
+        (at(5), "departure"),
+        (at(5), "data"),
+        (at(5), "departure"),
+        (at(9), "ack"),
+    ];
+    assert_eq!(recorder.0.borrow()[..], expected);
+    let left = frames(&io.0);
+    assert_eq!((left.len(), left[0].1), (1, Side::WIRED), "the ACK alone");
 }
 
 #[test]
