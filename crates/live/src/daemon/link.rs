@@ -254,7 +254,7 @@ impl Link {
 /// Takes all that waits in the sockets.
 fn drain(station: &mut Station<Measured<Scheme>>, io: &mut Inline) {
     for _ in 0..DRAIN_TURNS_MAX {
-        let seen = |station: &Station<Scheme>| {
+        let seen = |station: &Station<Measured<Scheme>>| {
             let counted = station.counters();
             counted.taken + counted.seen + counted.left_to_kernel
         };
