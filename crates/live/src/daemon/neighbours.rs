@@ -3,7 +3,9 @@
 //! A router's next hops are learned from the frames that arrive. A frame from a host tells its
 //! address, or that of the router it came through, which is also the way back as long as routes are
 //! symmetric; where they are not, the configuration says it. Whoever is not known is reached
-//! through the kernel's own routing.
+//! through the kernel's own routing. So is whoever a new connection is opened to: a host that has
+//! another link-layer address by now, and has not sent anything since, is found by the kernel, and
+//! its answer tells the address.
 
 use super::bridged::{Bridged, Filtering};
 use crate::frame::{Link, Onward, Virtio};
@@ -11,6 +13,7 @@ use sansio::{Instant, Packet, Side};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use wire::ethernet::Mac;
+use wire::tcp::{Flags, Header};
 
 /// The ways on.
 #[derive(Clone, Debug)]
@@ -61,7 +64,7 @@ impl Ways {
     #[inline]
     pub fn of(&mut self, packet: &Packet, device: Mac) -> Way {
         match self {
-            Ways::Router(neighbours) => match neighbours.find(packet.ip.destination) {
+            Ways::Router(neighbours) => match neighbours.of(packet) {
                 Some(destination) => {
                     Way::Known(Onward::Routed(Link { destination, source: device }))
                 }
@@ -108,9 +111,16 @@ impl Neighbours {
         }
     }
 
-    /// The next hop toward a host.
+    /// The next hop of a packet.
     #[inline]
-    pub fn find(&self, host: IpAddr) -> Option<Mac> {
-        self.configured.get(&host).or_else(|| self.learned.get(&host)).copied()
+    fn of(&self, packet: &Packet) -> Option<Mac> {
+        let opens =
+            |tcp: &Header| tcp.flags.contains(Flags::SYN) && !tcp.flags.contains(Flags::ACK);
+        let host = packet.ip.destination;
+        match self.configured.get(&host) {
+            None if packet.as_tcp().is_some_and(opens) => None,
+            None => self.learned.get(&host).copied(),
+            configured => configured.copied(),
+        }
     }
 }

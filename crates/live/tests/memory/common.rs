@@ -39,6 +39,13 @@ pub(crate) fn data(seq: u32, payload: &[u8]) -> Vec<u8> {
     frame(Side::WIRED, &header, payload, Left::Nothing)
 }
 
+/// The fixed host opens a connection.
+pub(crate) fn syn() -> Vec<u8> {
+    let mut header = tcp::Header::new(80, 4_000);
+    (header.seq, header.flags, header.window) = (Seq(0), Flags::SYN, 1_000);
+    frame(Side::WIRED, &header, &[], Left::Nothing)
+}
+
 /// An ACK from the mobile host.
 pub(crate) fn ack(ack: u32) -> Vec<u8> {
     let mut header = tcp::Header::new(4_000, 80);

@@ -1,7 +1,7 @@
 //! The daemon's loop in memory, on a virtual clock.
 
 use crate::common::{
-    FIXED, FIXED_MAC, Left, MOBILE, MOBILE_MAC, ack, at, data, frame, frames, read,
+    FIXED, FIXED_MAC, Left, MOBILE, MOBILE_MAC, ack, at, data, frame, frames, read, syn,
 };
 use bytes::Bytes;
 use live::daemon::neighbours::{Neighbours, Ways};
@@ -67,6 +67,28 @@ fn an_unknown_next_hop_is_left_to_the_kernel_until_its_frames_tell_it() {
     assert_eq!(left[0].3[10..16], FIXED_MAC.0, "the fixed host's frame told its address");
     assert_eq!(left[1].3[10..16], MOBILE_MAC.0, "the mobile host's ACK did");
     assert_eq!(station.counters().routed, 1);
+}
+
+/// The host may have another link-layer address since it was heard last.
+#[test]
+fn a_new_connection_goes_where_the_kernel_finds_the_host() {
+    let scheme = Scheme::named("plain").expect("a scheme");
+    let selection = crate::common::selection();
+    for (ways, routed) in [
+        // The ACK, since nobody knows the fixed host yet, and the SYN.
+        (Neighbours::default(), 2),
+        (Neighbours::configured([(MOBILE, MOBILE_MAC), (FIXED, FIXED_MAC)]), 0),
+    ] {
+        let ways = Ways::Router(ways);
+        let mut station = Station::new(scheme.clone(), Departures::Silent, selection.clone(), ways);
+        let mut io = Memory::default();
+        io.arrive(at(1), Side::RADIO, ack(1));
+        io.arrive(at(2), Side::WIRED, syn());
+        io.arrive(at(3), Side::WIRED, data(1, b"a"));
+        io.run(&mut station, at(4)).expect("memory does not fail");
+        let to_kernel = io.sent.iter().filter(|sent| matches!(sent, Sent::Routed { .. })).count();
+        assert_eq!(to_kernel, routed);
+    }
 }
 
 #[test]
