@@ -3,8 +3,8 @@
 //!
 //! It takes unfragmented TCP between the mobile prefix and the world beyond, addressed to the base
 //! station's device, not to the base station itself, and with hops left: whatever a router has to
-//! answer itself (expired, fragments to pass on as they are) stays with the kernel. VLAN tags are
-//! not looked into: name the VLAN's own device.
+//! answer or write into itself (expired, IP options such as record route, fragments to pass on as
+//! they are) stays with the kernel. VLAN tags are not looked into: name the VLAN's own device.
 
 use anyhow::{Context, Result, bail, ensure};
 use sansio::Side;
@@ -130,8 +130,8 @@ impl Selection {
     fn expression(&self, side: Side) -> String {
         let v4 = self.mobile.network.is_ipv4();
         let (family, rest) = if v4 {
-            // 5 words of header and more; fragment flags and offset, but for "don't fragment".
-            ("ip", "ip protocol tcp ip frag-off & 0x3fff == 0 ip ttl > 1")
+            // A header without options; fragment flags and offset, but for "don't fragment".
+            ("ip", "ip protocol tcp ip hdrlength 5 ip frag-off & 0x3fff == 0 ip ttl > 1")
         } else {
             ("ip6", "ip6 nexthdr tcp ip6 hoplimit > 1")
         };
@@ -157,13 +157,15 @@ impl Selection {
 }
 
 const TCP: u8 = wire::ip::Protocol::TCP.0;
+/// The first byte of an IPv4 header of five words: one without options.
+const PLAIN_V4: u8 = 0x45;
 
 fn seen_v4(datagram: &[u8]) -> Option<Seen> {
     let header = datagram.first_chunk::<20>()?;
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
     let (hop_limit, protocol) = (header[8], header[9]);
     let [.., a, b, c, d, e, f, g, h] = *header;
-    let taken = protocol == TCP && fragment == 0 && hop_limit > 1;
+    let taken = header[0] == PLAIN_V4 && protocol == TCP && fragment == 0 && hop_limit > 1;
     taken.then(|| Seen { source: [a, b, c, d].into(), destination: [e, f, g, h].into() })
 }
 
@@ -216,7 +218,7 @@ mod tests {
             rules[0],
             "add rule netdev t wired ether daddr 02:00:00:00:00:01 ip daddr 10.2.0.0/24 \
              ip saddr != 10.2.0.0/24 ip daddr != { 10.2.0.254 } \
-             ip protocol tcp ip frag-off & 0x3fff == 0 ip ttl > 1 drop"
+             ip protocol tcp ip hdrlength 5 ip frag-off & 0x3fff == 0 ip ttl > 1 drop"
         );
         assert!(rules[1].contains("netdev t radio ether daddr 02:00:00:00:00:02 ip saddr 10.2."));
         let v6 = selection("fd00::/64").table("t", "w0", "r0").expect("device names");
@@ -254,6 +256,10 @@ mod tests {
                 assert!(!selection.takes(side, &frame), "{side:?} {frame:?}");
             }
         }
+        // Six words of header: the sixth is of options, into which routers may have to write.
+        let mut with_options = frame("10.1.0.9", "10.2.0.9", Mac([2, 0, 0, 0, 0, 1]));
+        with_options[14] = 0x46;
+        assert!(!selection("10.2.0.0/24").takes(Side::WIRED, &with_options));
         let own = frame("10.1.0.9", "10.2.0.254", Mac([2, 0, 0, 0, 0, 1]));
         assert!(!selection("10.2.0.0/24").takes(Side::WIRED, &own));
     }

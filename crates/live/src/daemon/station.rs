@@ -49,7 +49,7 @@ pub enum Departures {
 pub struct Counters {
     /// Frames taken from the kernel.
     pub taken: u64,
-    /// Of these, frames with a datagram that a host would discard.
+    /// Of these, frames with a datagram that a router would discard.
     pub invalid: u64,
     /// Frames seen that are the kernel's.
     pub left_to_kernel: u64,
