@@ -3,8 +3,8 @@
 //!
 //! Map: [`packet_socket`] (packet(7), frames in and out in batches), [`raw_ip`] (raw(7), the kernel
 //! routes), [`poll`] (epoll and a timerfd), [`namespace`] (network and user namespaces),
-//! [`offload`] (ethtool), [`tcp_socket`] (tcp(7)), [`process`] (priority, timer slack, death of the
-//! parent), [`signals`] (Ctrl-C and SIGTERM).
+//! [`offload`] (ethtool), [`tcp_socket`] (tcp(7)), [`socket_option`] (any option, as bytes),
+//! [`process`] (priority, timer slack, death of the parent), [`signals`] (Ctrl-C and SIGTERM).
 
 pub mod namespace;
 pub mod offload;
@@ -13,6 +13,7 @@ pub mod poll;
 pub mod process;
 pub mod raw_ip;
 pub mod signals;
+pub mod socket_option;
 pub mod tcp_socket;
 
 use anyhow::{Context, Result};
