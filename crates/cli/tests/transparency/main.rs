@@ -10,7 +10,10 @@
 //! [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and without).
 
 mod compare;
+mod drills;
 mod exchanges;
+mod hostile;
+mod load;
 mod net;
 mod stage;
 mod watch;
@@ -27,6 +30,9 @@ const ALL: &[Case] = &[
     ),
     ("exchanges_are_the_same_with_the_daemon", compare::on_a_clean_path),
     ("exchanges_are_the_same_on_a_path_that_loses_packets", compare::on_a_lossy_path),
+    ("hostile_packets_harm_nobody", hostile::hostile_packets_harm_nobody),
+    ("a_daemon_killed_at_random_instants_harms_no_stream", drills::killed_at_random_instants),
+    ("many_flows_and_half_open_ones_are_carried", drills::many_flows_and_half_open_ones),
 ];
 
 fn main() -> ExitCode {

@@ -199,11 +199,21 @@ impl Net {
 
     /// Starts a daemon in the box.
     pub(crate) fn daemon(&self, variant: &Variant, family: Family) -> Result<Agent> {
+        self.daemon_on(&self.line, variant, family)
+    }
+
+    /// The same, with orders of its own.
+    pub(crate) fn daemon_on(
+        &self,
+        line: &Line,
+        variant: &Variant,
+        family: Family,
+    ) -> Result<Agent> {
         let mut arguments = self.arguments(family);
         arguments.extend(variant.more);
         let path = env!("CARGO_BIN_EXE_lasthop").into();
         let program = Program { path, arguments: arguments.iter().map(Into::into).collect() };
-        Agent::spawn(&program, self.base(), &self.line)
+        Agent::spawn(&program, self.base(), line)
     }
 
     /// The daemon's arguments on this network.
