@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 /// How often the daemon is killed, unless LASTHOP_KILLS says otherwise.
 const KILLS: u64 = 8;
 /// The longest that a stream may stand still beyond what it does without a daemon: what waits in
-/// the daemon's sockets is lost with it, and a sender that loses its last flight waits for a
-/// retransmission timeout, which after a second loss is twice the 200 ms of Linux's least and
-/// what the round trip adds.
-const EXTRA_STALL_MAX: Duration = Duration::from_millis(1_000);
+/// the daemon's sockets is lost with it, and the air may lose its first two retransmissions. Three
+/// timeouts of Linux in a row: 200, 400 and 800 ms, and what the round trip adds.
+const EXTRA_STALL_MAX: Duration = Duration::from_millis(1_500);
 /// Until the rules of a killed daemon are gone.
 const RULES_GONE_IN: Duration = Duration::from_secs(1);
 
@@ -72,7 +71,9 @@ fn killed() -> Result<()> {
         std::thread::sleep(dice.millis(0, 150));
     }
     let (with, without) = (longest(streams)?, longest(alone)?);
-    println!("  {kills} daemons ended; rules gone within {slowest:?}; longest stall {with:?}, without a daemon {without:?}");
+    println!(
+        "  {kills} daemons ended; rules gone within {slowest:?}; longest stall {with:?}, without a daemon {without:?}"
+    );
     ensure!(with < without + EXTRA_STALL_MAX, "{with:?}, without a daemon {without:?}");
     Ok(())
 }
@@ -127,7 +128,10 @@ fn many() -> Result<()> {
     let (known, bytes) = held(&daemon)?;
     ensure!(known >= flows as u64, "the daemon knows {known} of {flows} flows");
     let used = cpu(&daemon)? - cpu_before;
-    println!("  {flows} flows: {took:?}, daemon {used:?} of CPU, {bytes} bytes held, {} kB resident", resident(&daemon)?);
+    println!(
+        "  {flows} flows: {took:?}, daemon {used:?} of CPU, {bytes} bytes held, {} kB resident",
+        resident(&daemon)?
+    );
     crate::hostile::flood_of_syns(&net, half_open)?;
     for (fixed, mobile) in &pairs {
         crate::stage::write_pattern(fixed, 600, 200)?;
@@ -135,7 +139,9 @@ fn many() -> Result<()> {
     }
     let (known, bytes) = held(&daemon)?;
     let memory = resident(&daemon)?;
-    println!("  and {half_open} half-open: {known} flows known, {bytes} bytes held, {memory} kB resident");
+    println!(
+        "  and {half_open} half-open: {known} flows known, {bytes} bytes held, {memory} kB resident"
+    );
     ensure!(memory < 512 << 10, "{memory} kB");
     Ok(())
 }

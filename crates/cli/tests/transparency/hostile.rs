@@ -48,8 +48,7 @@ fn storm() -> Result<()> {
         let (sent, with) = with?;
         let statistics = daemon.statistics().context("the daemon does not answer")?;
         let count = |of: &str, what: &str| statistics[of][what].as_u64().context("a count");
-        let (repeated, cached) =
-            (count("scheme", "retransmissions")?, count("scheme", "cached")?);
+        let (repeated, cached) = (count("scheme", "retransmissions")?, count("scheme", "cached")?);
         let (memory, used) = (resident(&daemon)?, cpu(&daemon)? - before);
         println!(
             "  {}: {sent} hostile packets, {with} bytes arrived (without a daemon {without}), \
@@ -110,11 +109,11 @@ impl Gun {
     fn new(net: &Net, host: Host) -> Result<Gun> {
         let device = if host == Host::Fixed { WIRED } else { RADIO };
         let to = namespace::within(net.base(), || Ok(find(device)?.mac))?;
-        let open = |device, listen| PacketSocket::open(device, Prefix::Nothing, listen, Leave::Direct);
+        let open =
+            |device, listen| PacketSocket::open(device, Prefix::Nothing, listen, Leave::Direct);
         let socket = net.at(host, || open("net0", Listen::Nothing))?;
         let scope = namespace::within(net.base(), || open(device, Listen::Tcp))?;
-        let (own, other) =
-            (Net::address(host, Family::V4), Net::address(host.other(), Family::V4));
+        let (own, other) = (Net::address(host, Family::V4), Net::address(host.other(), Family::V4));
         Ok(Gun { socket, scope, to, own, other, dice: Dice(7) })
     }
 
@@ -174,14 +173,23 @@ impl Gun {
             // SACK blocks of what was never sent, or upside down, or acknowledged before.
             1 => self.tcp(&header(next, acked, ack, &sack(far, far + 5_000)), &[]),
             2 => self.tcp(&header(next, acked, ack, &sack(acked + 9_000, acked + 100)), &[]),
-            3 => self.tcp(&header(next, acked, ack, &sack(Seq(acked.0.wrapping_sub(900)), acked)), &[]),
+            3 => self
+                .tcp(&header(next, acked, ack, &sack(Seq(acked.0.wrapping_sub(900)), acked)), &[]),
             // Data, ACKs and resets far from here.
             4 => self.tcp(&header(far, acked, ack, &[]), &[0x55; 900]),
             5 => self.tcp(&header(far, far, ack, &[]), &[]),
             6 => self.tcp(&header(far, Seq(0), Flags::RST, &[]), &[]),
             7 => self.tcp(&header(far, acked, Flags::RST.with(ack), &[]), &[]),
             // Options of signatures, and a list that goes round in circles.
-            8 => self.tcp(&header(next, acked, ack, &[19, 18, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1, 1]), &[]),
+            8 => self.tcp(
+                &header(
+                    next,
+                    acked,
+                    ack,
+                    &[19, 18, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1, 1],
+                ),
+                &[],
+            ),
             9 => self.tcp(&header(next, acked, ack, &[29, 8, 1, 1, 9, 9, 9, 9]), &[]),
             10 => {
                 let mut bytes = self.tcp(&header(next, acked, ack, &[1; 8]), &[]);
@@ -192,7 +200,8 @@ impl Gun {
             // Lengths that lie.
             11 => {
                 let mut bytes = self.tcp(&header(far, acked, ack, &[]), &[1; 64]);
-                let (place, value) = self.dice.of(&[(32, 0xf0), (32, 0x10), (3, 10), (2, 0xff), (0, 0x41)]);
+                let (place, value) =
+                    self.dice.of(&[(32, 0xf0), (32, 0x10), (3, 10), (2, 0xff), (0, 0x41)]);
                 bytes[place] = value;
                 bytes
             }

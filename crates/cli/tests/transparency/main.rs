@@ -7,7 +7,8 @@
 //! random links and faults for so long (`make soak`).
 //!
 //! Map: [`net`] (hosts, paths, how the daemon is started), [`stage`] (sockets and notes),
-//! [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and without).
+//! [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and without),
+//! [`hostile`] (packets that mean no good), [`drills`] (kills, crowds), [`soak`], [`load`] (streams).
 
 mod compare;
 mod drills;
@@ -15,6 +16,7 @@ mod exchanges;
 mod hostile;
 mod load;
 mod net;
+mod soak;
 mod stage;
 mod watch;
 
@@ -32,6 +34,7 @@ const ALL: &[Case] = &[
     ("exchanges_are_the_same_on_a_path_that_loses_packets", compare::on_a_lossy_path),
     ("hostile_packets_harm_nobody", hostile::hostile_packets_harm_nobody),
     ("a_daemon_killed_at_random_instants_harms_no_stream", drills::killed_at_random_instants),
+    ("a_short_soak_harms_no_stream", soak::a_short_soak),
     ("many_flows_and_half_open_ones_are_carried", drills::many_flows_and_half_open_ones),
 ];
 
@@ -44,6 +47,13 @@ fn main() -> ExitCode {
     let missing = live::doctor::missing_for_lab();
     if !missing.is_empty() {
         eprintln!("this machine cannot run these tests:\n{missing}");
+        return ExitCode::FAILURE;
+    }
+    if let [first, rest @ ..] = &arguments[..]
+        && first == "soak"
+    {
+        let Err(error) = soak::run(rest) else { return ExitCode::SUCCESS };
+        eprintln!("{error:#}");
         return ExitCode::FAILURE;
     }
     let wanted: Vec<&String> =
