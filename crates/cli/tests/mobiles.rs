@@ -75,17 +75,13 @@ fn the_table_shows_neighbours_and_what_repetitions_cost() {
 
 #[test]
 fn values_that_make_no_sense_are_named_and_nothing_starts() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 6] = [
         (&["--mobiles", "0"], "--mobiles = 0: expected 1 to 1024"),
         (&["--mobiles", "1000000000"], "--mobiles = 1000000000: expected 1 to 1024"),
         (&["--served", "first"], "--served = first: expected all, or more than one of mobiles"),
         (&["--mobiles", "2", "--served", "some"], "expected all or first"),
         (&["--arq", "frames:retries=256"], "with 0 to 255 repetitions"),
         (&["--arq", "frames"], "`frames` is not a link layer that repeats"),
-        (
-            &["--mobiles", "2", "--outage", "every=5s,length=1s,notified"],
-            "--mobiles = 2: expected 1 beside outages that are notified",
-        ),
     ];
     for (arguments, expected) in cases {
         let output = compare("bad", arguments);

@@ -60,6 +60,11 @@ pub(crate) fn addresses(pair: u32) -> (IpAddr, IpAddr) {
     (at([10, 0, 0, 0]), at([10, 128, 0, 0]))
 }
 
+/// The address of the mobile host of a pair.
+pub fn mobile_address(pair: u32) -> IpAddr {
+    addresses(pair).1
+}
+
 fn pair_of(address: IpAddr) -> usize {
     match address {
         IpAddr::V4(address) => (address.to_bits() & HOST_BITS).saturating_sub(1) as usize,

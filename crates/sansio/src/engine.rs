@@ -11,6 +11,7 @@
 //! driver asks for the next deadline and sees to it that `Input::Timer` comes no earlier.
 
 use crate::{Duration, Event, Instant, Packet, PacketId, PacketRef, Payload};
+use core::net::IpAddr;
 
 /// A state machine that meets packets and time.
 pub trait Engine {
@@ -93,6 +94,13 @@ pub enum Notice {
     LinkDown(Side),
     /// The link on this side is back.
     LinkUp(Side),
+    /// If the link on this side was gone, it is probably back: a schedule or a hint says so. Who was
+    /// not gone takes no notice.
+    LinkMayBeUp(Side),
+    /// One mobile host of several is out of reach.
+    MobileDown(IpAddr),
+    /// It is back.
+    MobileUp(IpAddr),
     /// Forget everything that is soft state (SNOOP-GEN-3); the drill of the soft-state checker.
     Forget,
 }

@@ -11,11 +11,11 @@
 use crate::cell::{self, End};
 use link::hop::half_duplex;
 use link::{Hop, Outages, What};
-use node::cell::{outage_seed, receiver, sender};
+use node::cell::{mobile_address, outage_seed, receiver, sender};
 use node::plan::Way;
 use node::scenario::{Departures, Served};
 use node::{Host, Plan};
-use sansio::{Duration, Input, Instant, Packet, PacketRef, Random, Side};
+use sansio::{Duration, Input, Instant, Notice, Packet, PacketRef, Random, Side};
 use schemes::Scheme;
 use std::rc::Rc;
 use tcp::Config;
@@ -74,9 +74,10 @@ pub(crate) const NEVER: Instant = Instant::from_nanos(u64::MAX);
 #[derive(Debug)]
 pub(crate) struct Away {
     pub(crate) outages: Outages,
-    /// Who notices them: the base station; the mobile host where it is one of several.
+    /// Where they show: at the base station; at the mobile host where it is one of several.
     pub(crate) end: End,
-    pub(crate) notified: bool,
+    /// Who is told of begin and end, and what.
+    pub(crate) notices: Option<(NodeId, [Notice; 2])>,
 }
 
 /// Random instants at which a base station forgets its soft state.
@@ -170,7 +171,9 @@ impl Network {
         if !outage.is_never() {
             let outages = Outages::new(outage, seed);
             let end = (node, Side::RADIO);
-            self.away.push(Away { outages, end, notified: outage.notified });
+            let notices = [Notice::LinkDown(Side::RADIO), Notice::LinkUp(Side::RADIO)];
+            let notices = outage.notified.then_some((node, notices));
+            self.away.push(Away { outages, end, notices });
         }
         if let Some(every) = plan.forget_every {
             let random = Random::new(seed, &name("forget"));
@@ -198,7 +201,10 @@ impl Network {
             if !outage.is_never() {
                 let outages = Outages::new(outage, outage_seed(seed, pair));
                 let end = (cell::mobile(pair), Side::NETWORK);
-                self.away.push(Away { outages, end, notified: false });
+                let address = mobile_address(pair);
+                let notices = [Notice::MobileDown(address), Notice::MobileUp(address)];
+                let notices = outage.notified.then_some((cell::BASE, notices));
+                self.away.push(Away { outages, end, notices });
             }
         }
         if let Some(every) = plan.forget_every {

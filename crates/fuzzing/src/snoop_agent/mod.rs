@@ -108,6 +108,9 @@ impl World {
                     Notice::LinkUp(Side::RADIO),
                     Notice::LinkDown(Side::WIRED),
                     Notice::Forget,
+                    Notice::LinkMayBeUp(Side::RADIO),
+                    Notice::MobileDown([10, 0, 1, 2].into()),
+                    Notice::MobileUp([10, 0, 1, 2].into()),
                 ]);
                 self.station.notice(notice);
             }

@@ -235,16 +235,6 @@ impl fmt::Display for Loss {
     }
 }
 
-impl Outage {
-    /// True if the base station is told begin and end.
-    pub fn is_notified(self) -> bool {
-        match self {
-            Outage::None => false,
-            Outage::Every { notified, .. } | Outage::At { notified, .. } => notified,
-        }
-    }
-}
-
 impl FromStr for Outage {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {

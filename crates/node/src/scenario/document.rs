@@ -394,10 +394,6 @@ impl Scenario {
         if !(1..=MOBILES_MAX).contains(&self.mobiles) {
             return refuse("mobiles", &self.mobiles, "1 to 1024");
         }
-        if self.mobiles > 1 && self.outage.0.iter().any(|outage| outage.is_notified()) {
-            let expected = "1 beside outages that are notified: a notice is of the whole radio";
-            return refuse("mobiles", &self.mobiles, expected);
-        }
         if self.mobiles == 1 && self.served == Served::First {
             return refuse("served", &self.served, "all, or more than one of mobiles beside it");
         }

@@ -32,6 +32,8 @@ pub(super) struct Flow {
     pub(super) scale: Option<u8>,
     /// Why the agent leaves the flow alone, if it does.
     pub(super) aside: Option<Reason>,
+    /// A notice said that the mobile host is out of reach.
+    pub(super) is_away: bool,
     /// New segments from the fixed host since the mobile host was last heard.
     pub(super) segments_unanswered: u16,
     /// Unacknowledged segments.
@@ -180,6 +182,7 @@ impl Flow {
             budget_bytes: u64::from(config.bounds.retransmission_floor_bytes),
             agent_acks: RatePerSecond::default(),
             aside: None,
+            is_away: false,
             rest: Rest::NONE,
             timers: Timers::new(),
             queued_deadline: None,

@@ -22,15 +22,20 @@ pub(super) struct Hosts {
     free: Vec<u32>,
     /// By the flow's slot.
     places: Vec<Place>,
-    /// How many of them have a flow that began to probe since the host was heard.
+    /// How many of them are silent: out of reach, or with a flow that began to probe since the host
+    /// was heard.
     silent: u32,
+    /// The radio is down, since then.
+    down_since: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct MobileHost {
-    /// The slot of one of its flows.
+    /// The slot of one of its flows; [`NOBODY`] if the place is free.
     first: u32,
     is_silent: bool,
+    /// A notice said that it is out of reach, then.
+    away_since: Option<Instant>,
 }
 
 /// A flow's place in the ring of its host's flows: their slots.
@@ -41,6 +46,7 @@ struct Place {
     next: u32,
 }
 
+const NOBODY: u32 = u32::MAX;
 /// Other flows that are asked at most.
 const ASKED_MAX: usize = 64;
 
@@ -52,11 +58,12 @@ impl Hosts {
             free: Vec::new(),
             places: Vec::new(),
             silent: 0,
+            down_since: None,
         }
     }
 
-    /// The flow at `slot` joins the others of its host.
-    pub(super) fn join(&mut self, slot: u32, address: IpAddr) {
+    /// The flow at `slot` joins the others of its host. True if that is known to be out of reach.
+    pub(super) fn join(&mut self, slot: u32, address: IpAddr) -> bool {
         let address = by_address(address);
         let place = match self.index.get(&address) {
             Some(host) => {
@@ -64,7 +71,10 @@ impl Hosts {
                 Place { host, previous, next: self.places[previous as usize].next }
             }
             None => {
-                let new = MobileHost { first: slot, is_silent: false };
+                let away_since = self.down_since;
+                let is_silent = away_since.is_some();
+                self.silent += u32::from(is_silent);
+                let new = MobileHost { first: slot, is_silent, away_since };
                 let host = self.free.pop().unwrap_or(self.hosts.len() as u32);
                 match self.hosts.get_mut(host as usize) {
                     Some(place) => *place = new,
@@ -81,6 +91,7 @@ impl Hosts {
         }
         self.places[place.previous as usize].next = slot;
         self.places[place.next as usize].previous = slot;
+        self.hosts[place.host as usize].away_since.is_some()
     }
 
     /// The flow at `slot` is forgotten; its host has this address.
@@ -94,6 +105,7 @@ impl Hosts {
             return;
         }
         self.silent -= u32::from(core::mem::take(&mut of.is_silent));
+        of.first = NOBODY;
         self.index.remove(&by_address(address));
         self.free.push(host);
     }
@@ -103,7 +115,7 @@ impl Hosts {
         self.hosts.clear();
         self.free.clear();
         self.places.clear();
-        self.silent = 0;
+        (self.silent, self.down_since) = (0, None);
     }
 
     /// True if a host may have been silent.
@@ -118,15 +130,52 @@ impl Hosts {
         self.silent += u32::from(!core::mem::replace(&mut of.is_silent, true));
     }
 
-    /// A packet of this host came: the slots of its flows, if it was silent before.
-    pub(super) fn on_heard(&mut self, address: IpAddr) -> Vec<u32> {
+    /// A packet of this host came: the slots of its flows, if it was silent before. If it was out
+    /// of reach, this is no news before `not_before` has passed since then.
+    fn on_heard(&mut self, address: IpAddr, not_before: Duration, now: Instant) -> Vec<u32> {
         let Some(host) = self.index.get(&by_address(address)) else { return Vec::new() };
         let of = &mut self.hosts[host as usize];
-        if !core::mem::take(&mut of.is_silent) {
+        let is_late = of.away_since.is_some_and(|since| now.since(since) < not_before);
+        if is_late || !core::mem::take(&mut of.is_silent) {
             return Vec::new();
         }
+        of.away_since = None;
         self.silent -= 1;
-        let first = of.first;
+        self.flows_of(host)
+    }
+
+    /// A notice: this host is out of reach, or back. The slots of its flows.
+    pub(super) fn set_away(&mut self, address: IpAddr, since: Option<Instant>) -> Vec<u32> {
+        let Some(host) = self.index.get(&by_address(address)) else { return Vec::new() };
+        self.set(host, since);
+        self.flows_of(host)
+    }
+
+    /// A notice: all are, and who is yet to come, too. The slots of all flows.
+    pub(super) fn set_all_away(&mut self, since: Option<Instant>) -> Vec<u32> {
+        self.down_since = since;
+        let mut slots = Vec::new();
+        for host in 0..self.hosts.len() as u32 {
+            if self.hosts[host as usize].first != NOBODY {
+                self.set(host, since);
+                slots.extend(self.flows_of(host));
+            }
+        }
+        slots.sort_unstable();
+        slots
+    }
+
+    fn set(&mut self, host: u32, since: Option<Instant>) {
+        let of = &mut self.hosts[host as usize];
+        of.away_since = since;
+        let was_silent = core::mem::replace(&mut of.is_silent, since.is_some());
+        self.silent += u32::from(of.is_silent);
+        self.silent -= u32::from(was_silent);
+    }
+
+    /// The slots of all flows of a host.
+    fn flows_of(&self, host: u32) -> Vec<u32> {
+        let first = self.hosts[host as usize].first;
         core::iter::once(first).chain(self.others(first)).collect()
     }
 
@@ -157,9 +206,21 @@ impl Agent {
     /// The host is heard: no flow of it goes on probing.
     #[cold]
     pub(super) fn on_host_heard(&mut self, address: IpAddr, sink: &mut impl Sink, now: Instant) {
-        for slot in self.hosts.on_heard(address) {
+        let under_way = restart::still_under_way(&self.config);
+        for slot in self.hosts.on_heard(address, under_way, now) {
             self.with_flow(slot, sink, |flow, context| {
+                flow.is_away = false;
                 restart::on_mobile_heard(flow, context, now);
+                Fate::Keep
+            });
+        }
+    }
+
+    /// The link is probably back, for flows on which nothing was heard.
+    pub(super) fn on_hint(&mut self, sink: &mut impl Sink, now: Instant) {
+        for slot in 0..self.flows.len() as u32 {
+            self.with_flow(slot, sink, |flow, context| {
+                restart::on_hint(flow, context, now);
                 Fate::Keep
             });
         }
@@ -197,6 +258,10 @@ mod tests {
         IpAddr::from([10, 0, 0, host])
     }
 
+    fn heard(hosts: &mut Hosts, host: u8) -> Vec<u32> {
+        hosts.on_heard(address(host), Duration::ZERO, Instant::ZERO)
+    }
+
     /// Flows of two hosts, which take turns.
     fn two_hosts(count: u32) -> Hosts {
         let mut hosts = Hosts::with_key(1);
@@ -213,15 +278,15 @@ mod tests {
         for slot in [2, 4] {
             hosts.on_probing(slot);
         }
-        assert!(hosts.on_heard(address(1)).is_empty());
-        assert!(hosts.on_heard(address(9)).is_empty(), "a stranger");
+        assert!(heard(&mut hosts, 1).is_empty());
+        assert!(heard(&mut hosts, 9).is_empty(), "a stranger");
         hosts.leave(0, address(0));
         assert!(hosts.any_silent());
-        let mut woken = hosts.on_heard(address(0));
+        let mut woken = heard(&mut hosts, 0);
         woken.sort_unstable();
         assert_eq!(woken, [2, 4, 6]);
         assert!(!hosts.any_silent());
-        assert!(hosts.on_heard(address(0)).is_empty());
+        assert!(heard(&mut hosts, 0).is_empty());
     }
 
     #[test]
@@ -234,8 +299,25 @@ mod tests {
         assert!(!hosts.any_silent(), "nobody is left who could answer");
         hosts.join(3, address(7));
         hosts.on_probing(3);
-        assert_eq!(hosts.on_heard(address(7)), [3]);
+        assert_eq!(heard(&mut hosts, 7), [3]);
         assert_eq!(hosts.hosts.len(), 2, "places are used again");
+    }
+
+    #[test]
+    fn restart_a_host_out_of_reach_is_back_with_a_notice_or_its_first_packet_sent_since() {
+        let mut hosts = two_hosts(4);
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        assert_eq!(hosts.set_away(address(0), Some(at(0))), [0, 2]);
+        assert!(hosts.join(4, address(0)), "a new flow of it");
+        assert!(!hosts.join(5, address(1)));
+        let until = Duration::from_millis(100);
+        assert!(hosts.on_heard(address(0), until, at(99)).is_empty(), "sent before");
+        assert_eq!(hosts.on_heard(address(0), until, at(100)).len(), 3);
+        assert!(!hosts.any_silent());
+        assert_eq!(hosts.set_all_away(Some(at(200))), [0, 1, 2, 3, 4, 5]);
+        assert!(hosts.join(6, address(9)), "nobody is in reach");
+        assert_eq!(hosts.set_all_away(None), [0, 1, 2, 3, 4, 5, 6]);
+        assert!(!hosts.any_silent());
     }
 
     #[test]

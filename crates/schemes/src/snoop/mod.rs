@@ -88,16 +88,8 @@ pub struct Agent {
 struct Shared {
     /// Sequence numbers in all caches.
     held_bytes: u64,
-    radio: Radio,
     air: Air,
     statistics: Statistics,
-}
-
-/// What notices say of the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Radio {
-    Up,
-    Down,
 }
 
 /// What a procedure needs beside its flow.
@@ -139,7 +131,6 @@ impl Agent {
                 statistics: Statistics::default(),
                 held_bytes: 0,
                 air: Air::default(),
-                radio: Radio::Up,
             },
         }
     }
@@ -321,18 +312,20 @@ impl Agent {
 
     #[cold]
     fn on_notice(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
-        match notice {
-            Notice::LinkDown(Side::RADIO) => self.shared.radio = Radio::Down,
-            Notice::LinkUp(Side::RADIO) => self.shared.radio = Radio::Up,
+        let (is_away, slots) = match notice {
+            Notice::LinkDown(Side::RADIO) => (true, self.hosts.set_all_away(Some(now))),
+            Notice::LinkUp(Side::RADIO) => (false, self.hosts.set_all_away(None)),
+            Notice::MobileDown(address) => (true, self.hosts.set_away(address, Some(now))),
+            Notice::MobileUp(address) => (false, self.hosts.set_away(address, None)),
+            Notice::LinkMayBeUp(Side::RADIO) => return self.on_hint(sink, now),
             Notice::Forget => return self.forget_all(),
             _ => return,
-        }
-        let radio = self.shared.radio;
-        for slot in 0..self.flows.len() as u32 {
+        };
+        for slot in slots {
             self.with_flow(slot, sink, |flow, context| {
-                match radio {
-                    Radio::Down => restart::on_link_down(flow, context.config, now),
-                    Radio::Up => restart::on_link_up(flow, context, now),
+                match is_away {
+                    true => restart::on_link_down(flow, context.config, now),
+                    false => restart::on_link_up(flow, context, now),
                 }
                 Fate::Keep
             });

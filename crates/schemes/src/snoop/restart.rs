@@ -23,7 +23,7 @@ use super::data::Case;
 use super::flow::Flow;
 use super::resend::{Occasion, QUEUED_MAX, acceptable, cut, is_waiting, resend};
 use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
-use super::{Context, Radio, disclosure, rule};
+use super::{Context, disclosure, rule};
 use sansio::{Cause, Duration, Instant, Priority, Side, Sink};
 use wire::tcp::Seq;
 
@@ -157,9 +157,9 @@ pub(super) fn on_timer(flow: &mut Flow, context: &mut Context<'_, impl Sink>, no
                 return;
             }
             probe(flow, &config, context, now);
-            let interval = match context.shared.radio {
-                Radio::Down => config.interval_while_down,
-                Radio::Up => config.interval,
+            let interval = match flow.is_away {
+                true => config.interval_while_down,
+                false => config.interval,
             };
             let at = (now + interval).max(context.shared.air.admits_at());
             flow.timers.set(Timer::Restart, at);
@@ -201,6 +201,12 @@ pub(super) fn on_probe_departure(flow: &mut Flow) {
     }
 }
 
+/// For so long after a notice that the mobile host is out of reach, packets that it sent before may
+/// come.
+pub(super) fn still_under_way(config: &Config) -> Duration {
+    config.persist * 2
+}
+
 /// A packet of the mobile host passed.
 #[inline]
 pub(super) fn on_mobile_heard(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
@@ -215,6 +221,9 @@ fn on_mobile_back(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: In
     match flow.phase {
         Phase::Steady | Phase::Waiting { .. } => {}
         Phase::Probing { since, .. } => {
+            if flow.is_away && now.since(since) < still_under_way(context.config) {
+                return;
+            }
             if now.since(since) > flow.round_trip.shortest() * 2 {
                 // The first probe was lost, too: it was the link, not the sender.
                 flow.disclosure.forgive();
@@ -382,6 +391,7 @@ fn resend_lost(
 
 /// A notice says that the link is gone: nothing is sent any more but a slow probe.
 pub(super) fn on_link_down(flow: &mut Flow, config: &Config, now: Instant) {
+    flow.is_away = true;
     for timer in [Timer::RoundTrip, Timer::Reordering, Timer::Restart] {
         flow.timers.stop(timer);
     }
@@ -393,8 +403,25 @@ pub(super) fn on_link_down(flow: &mut Flow, config: &Config, now: Instant) {
     }
 }
 
+/// A hint says that the link is back, if it was gone. For a flow whose answers are overdue it
+/// takes the place of a probe's answer.
+pub(super) fn on_hint(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let departed = flow.cache.front().filter(|entry| entry.copy == Copy::Departed);
+    let is_overdue = departed.is_some_and(|entry| {
+        let within = flow.round_trip.answered_within();
+        flow.round_trip.is_known()
+            && entry.departed_at + within <= now
+            && flow.mobile_at + within <= now
+    });
+    if is_overdue && matches!(flow.phase, Phase::Steady | Phase::Probing { .. }) {
+        let lost_before = now - flow.round_trip.shortest();
+        on_link_back(flow, (Proof::Likely, lost_before), context, now);
+    }
+}
+
 /// A notice says that the link is back.
 pub(super) fn on_link_up(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    flow.is_away = false;
     if flow.cache.is_empty() {
         return;
     }

@@ -8,7 +8,7 @@ use super::cache::{Copy, Entry};
 use super::config::{Config, Repair, Restart};
 use super::flow::Flow;
 use super::resend::{Occasion, resend};
-use super::{Context, Fate, Radio, assist, repair, restart, rule};
+use super::{Context, Fate, assist, repair, restart, rule};
 use sansio::{Duration, Instant, Sink, TimerTable};
 
 /// When each fires.
@@ -142,7 +142,7 @@ fn on_round_trip(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Option<usize> {
-    if context.shared.radio == Radio::Down {
+    if flow.is_away {
         return None;
     }
     let index = match context.config.repair {
@@ -232,7 +232,7 @@ fn on_persist(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instan
         return Found::Nothing;
     }
     flow.timers.set(Timer::Persist, now + restart::patience(flow, context.config));
-    if context.shared.radio == Radio::Down {
+    if flow.is_away {
         return Found::Nothing;
     }
     match context.config.restart {

@@ -81,7 +81,10 @@ impl Agent {
         });
         self.flows[slot as usize] = Some(flow);
         self.index.insert(key, slot);
-        self.hosts.join(slot, key.destination.address);
+        let is_away = self.hosts.join(slot, key.destination.address);
+        if let Some(flow) = &mut self.flows[slot as usize] {
+            flow.is_away = is_away;
+        }
         self.shared.statistics.flows_created += 1;
         Some(slot)
     }

@@ -24,6 +24,9 @@ fn step() -> impl Strategy<Value = Step> {
     let notice = prop::sample::select(vec![
         Notice::LinkDown(Side::RADIO),
         Notice::LinkUp(Side::RADIO),
+        Notice::LinkMayBeUp(Side::RADIO),
+        Notice::MobileDown(MOBILE.address),
+        Notice::MobileUp(MOBILE.address),
         Notice::Forget,
     ]);
     prop_oneof![

@@ -1,9 +1,10 @@
 //! Restart after an outage: probe, ramp, flush (*modern*), told and untold.
 
-use crate::drill::Drill;
+use crate::drill::{Drill, MOBILE};
 use crate::modern::{window, with_bounds};
 use sansio::{Duration, Notice, Priority, Side};
 use schemes::snoop::config::Bounds;
+use std::net::IpAddr;
 
 /// The wired round trip is long, and four segments have been under way for half a second.
 fn silent_on_a_long_path() -> Drill {
@@ -104,6 +105,36 @@ fn restart_a_notice_silences_the_timers_and_the_next_one_restarts_at_once() {
     drill.notice(Notice::LinkDown(Side::RADIO)).after_millis(999).expect(&[]);
     drill.after_millis(1).expect(&["radio high 1000..1001 probe"]);
     drill.notice(Notice::LinkUp(Side::RADIO)).expect(&["radio high 1000..2000 local"]);
+}
+
+#[test]
+fn restart_a_notice_of_this_mobile_host_counts_and_one_of_another_does_not() {
+    let other = IpAddr::from([10, 0, 1, 3]);
+    let mut drill = window();
+    drill.notice(Notice::MobileDown(other)).after_millis(60);
+    drill.expect(&["radio high 1000..1001 probe"]);
+    let mut drill = window();
+    drill.notice(Notice::MobileDown(MOBILE.address)).after_millis(999).expect(&[]);
+    drill.notice(Notice::MobileUp(other)).expect(&[]);
+    drill.notice(Notice::MobileUp(MOBILE.address)).expect(&["radio high 1000..2000 local"]);
+}
+
+#[test]
+fn restart_a_hint_that_the_link_is_back_counts_only_for_who_was_silent() {
+    let mut drill = window();
+    drill.after_millis(5).notice(Notice::LinkMayBeUp(Side::RADIO)).expect(&[]);
+    drill.after_millis(50).notice(Notice::LinkMayBeUp(Side::RADIO));
+    drill.expect(&["radio high 1000..2000 local"]);
+}
+
+/// What was sent before the outage may come after the notice; later packets end it, if the notice
+/// of its end is lost.
+#[test]
+fn restart_a_packet_sent_before_the_outage_does_not_end_it_and_a_later_one_does() {
+    let mut drill = window();
+    drill.notice(Notice::LinkDown(Side::RADIO)).after_millis(50).ack(2000);
+    drill.expect(&["wired ack 2000"]);
+    drill.after_millis(100).ack(3000).expect(&["wired ack 3000", "radio high 3000..4000 local"]);
 }
 
 #[test]

@@ -8,13 +8,12 @@ impl<O: Observer> Kernel<O> {
     pub(super) fn on_transition(&mut self, index: usize, now: Instant) {
         self.world.events += 1;
         let away = &self.world.network.away[index];
-        let ((node, side), notified) = (away.end, away.notified);
+        let ((node, side), notices) = (away.end, away.notices);
         let down = away.outages.state(now) == link::outage::State::Down;
         let what = if down { What::LinkDown { side } } else { What::LinkUp { side } };
         self.world.record(node, now, what);
-        if notified {
-            let notice = if down { Notice::LinkDown(side) } else { Notice::LinkUp(side) };
-            self.handle(node, Input::Notice(notice), now);
+        if let Some((base, [begin, end])) = notices {
+            self.handle(base, Input::Notice(if down { begin } else { end }), now);
         }
         self.plan_transition(index, now);
     }

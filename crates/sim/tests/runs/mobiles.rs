@@ -270,3 +270,28 @@ fn repetitions_count_as_air() {
     let expected = bytes * 2e6 * 8.0 / 2e6 + tries * 0.002;
     assert!((time / expected - 1.0).abs() < 0.03, "{time} s, expected {expected}");
 }
+
+/// A notice is of one mobile host: it restarts that one at once, and no other is kept waiting.
+#[test]
+fn restart_notices_of_several_mobile_hosts_restart_each_at_once() {
+    let text = |notified: &str| {
+        format!(
+            "rate = \"20Mbit/s\"\ndelay = \"10ms\"\nwired-delay = \"5ms\"\nmobiles = 4\n\
+             outage = \"every=5s,length=0.5s..2s{notified}\"\ntcp = \"cubic\"\n\
+             schemes = \"snoop-modern\"\nduration = \"20s\""
+        )
+    };
+    let stalls = |notified| {
+        let outcome = sim::run(&plan(&text(notified)), 1, trace::Nothing);
+        assert_eq!(outcome.failures, [], "{notified}");
+        let transfers = outcome.measures.transfers.into_iter();
+        let mut stalls: Vec<_> = transfers.flat_map(|of| of.stalls_after_outage).collect();
+        stalls.sort_unstable();
+        stalls
+    };
+    let [told, untold] = [stalls(",notified"), stalls("")];
+    assert!(told.len() >= 12, "four hosts, three outages each: {told:?}");
+    // A round trip of the last hop, and the queue that others keep full meanwhile.
+    assert!(told.last() < untold.last(), "{told:?}, {untold:?}");
+    assert!(told[told.len() / 2] < sansio::Duration::from_millis(40), "{told:?}");
+}
