@@ -1,6 +1,7 @@
 //! Every exchange with the daemon and without, in two networks side by side; the notes compared.
 
 use crate::exchanges::{self, Exchange};
+use crate::load::Stopwatch;
 use crate::net::{Host, Net, Path, VARIANTS, Variant};
 use crate::stage::{Lacking, Stage};
 use crate::watch::Watch;
@@ -30,7 +31,7 @@ fn is_chosen(exchange: &Exchange) -> bool {
 }
 
 /// Exchanges that are played at a time, each in networks of its own.
-const TRACKS: u32 = 2;
+const TRACKS: u32 = 4;
 
 fn on(path: &Path, fits: impl Fn(&Exchange) -> bool) {
     let exchanges: Vec<Exchange> =
@@ -60,7 +61,7 @@ fn play_all(path: &Path, track: u32, exchanges: Vec<&Exchange>) -> Result<Vec<St
     }
     let mut different = Vec::new();
     for exchange in exchanges {
-        let began = std::time::Instant::now();
+        let began = Stopwatch::start();
         let (without, with) = std::thread::scope(|scope| {
             let without = scope.spawn(|| play(&off, None, exchange));
             let each = |(variant, net)| scope.spawn(move || play(net, Some(variant), exchange));
@@ -122,12 +123,11 @@ fn play(net: &Net, variant: Option<&Variant>, exchange: &Exchange) -> Result<Pla
     for (host, setting, value) in before {
         net.set(host, setting, &value)?;
     }
-    match played {
-        Err(error) => match error.downcast_ref::<Lacking>() {
-            Some(what) => return Ok(Played::Lacking(what.to_string())),
-            None => return Err(error).with_context(|| format!("so far {:?}", stage.into_log())),
-        },
-        Ok(()) => {}
+    if let Err(error) = played {
+        return match error.downcast_ref::<Lacking>() {
+            Some(what) => Ok(Played::Lacking(what.to_string())),
+            None => Err(error).with_context(|| format!("so far {:?}", stage.into_log())),
+        };
     }
     if let Some(daemon) = daemon {
         // It has taken part, or all this shows nothing.

@@ -1,12 +1,12 @@
 //! What is done to the daemon while connections go through it: killed, stopped, started, filled.
 
-use crate::load::{Dice, Load};
+use crate::load::{Dice, Load, Stopwatch};
 use crate::net::{Family, Host, Net, Path, VARIANTS};
 use crate::stage::Stage;
 use anyhow::{Context, Result, bail, ensure};
 use live::lab::agent::{Agent, Line};
 use rustix::net::sockopt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the daemon is killed, unless LASTHOP_KILLS says otherwise.
 const KILLS: u64 = 8;
@@ -63,7 +63,7 @@ fn killed() -> Result<()> {
             continue;
         }
         daemon.kill();
-        let killed_at = Instant::now();
+        let killed_at = Stopwatch::start();
         while !net.is_clear()? {
             ensure!(killed_at.elapsed() < RULES_GONE_IN, "a killed daemon's rules stay");
         }
@@ -72,7 +72,8 @@ fn killed() -> Result<()> {
     }
     let (with, without) = (longest(streams)?, longest(alone)?);
     println!(
-        "  {kills} daemons ended; rules gone within {slowest:?}; longest stall {with:?}, without a daemon {without:?}"
+        "  {kills} daemons ended; rules gone within {slowest:?}; longest stall {with:?}, \
+         without a daemon {without:?}"
     );
     ensure!(with < without + EXTRA_STALL_MAX, "{with:?}, without a daemon {without:?}");
     Ok(())
@@ -113,7 +114,7 @@ fn many() -> Result<()> {
         let count = |value: &serde_json::Value| value.as_u64().context("a count");
         Ok((count(&statistics["scheme"]["flows"])?, count(&statistics["held_bytes_max"])?))
     };
-    let (cpu_before, began) = (cpu(&daemon)?, Instant::now());
+    let (cpu_before, began) = (cpu(&daemon)?, Stopwatch::start());
     for round in 0..3 {
         for (fixed, mobile) in &pairs {
             crate::stage::write_pattern(fixed, round * 200, 200)?;

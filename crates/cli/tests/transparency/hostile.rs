@@ -4,7 +4,7 @@
 //! hosts have to believe.
 
 use crate::drills::{cpu, resident};
-use crate::load::{Dice, Load};
+use crate::load::{Dice, Load, Stopwatch};
 use crate::net::{Family, Host, Net, Path, VARIANTS};
 use crate::stage::Stage;
 use anyhow::{Context, Result, ensure};
@@ -17,14 +17,14 @@ use live::sys::packet_socket::{
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wire::datagram::{self, Checksums, Transport};
 use wire::ethernet::Mac;
 use wire::ip::{self, Protocol};
 use wire::tcp::{self, Flags, Seq};
 
 /// How long the storm lasts.
-const STORM: Duration = Duration::from_secs(3);
+const STORM: Duration = Duration::from_millis(1_500);
 /// By it hostile packets are known.
 const OUR_WINDOW: u16 = u16::MAX;
 /// Packets between two pauses of a millisecond.
@@ -248,7 +248,7 @@ pub(crate) fn flood_of_syns(net: &Net, count: u64) -> Result<()> {
                   tcp dport 7200 drop; }; }";
     net.nft(net.namespace(Host::Mobile), silent)?;
     let gun = Gun::new(net, Host::Fixed)?;
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let mut thrown = 0;
     for first in (0..count).step_by(64) {
         let frame = |number: u64| {

@@ -4,19 +4,23 @@
 use crate::net::Host;
 use crate::stage::{Pair, check_pattern, write_pattern};
 use anyhow::{Context, Result, ensure};
+use live::sys::Clock;
 use rustix::net::sockopt;
 use std::io::Read;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Running streams.
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
-    streams: Vec<(JoinHandle<Result<usize>>, JoinHandle<Result<Received>>)>,
+    streams: Vec<Stream>,
 }
+
+/// The threads of a stream: who sends and who receives.
+type Stream = (JoinHandle<Result<usize>>, JoinHandle<Result<Received>>);
 
 /// What a stream's receiver saw.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,9 +58,9 @@ impl Load {
     /// Ends all streams in order; sees that every byte that was sent arrived.
     pub(crate) fn finish(self) -> Result<Vec<Received>> {
         self.stop.store(true, Ordering::Relaxed);
-        let join = |(number, (sent, received)): (usize, (JoinHandle<_>, JoinHandle<_>))| {
-            let sent: Result<usize> = sent.join().expect("no panic");
-            let received: Result<Received> = received.join().expect("no panic");
+        let join = |(number, (sent, received)): (usize, Stream)| {
+            let (sent, received) =
+                (sent.join().expect("no panic"), received.join().expect("no panic"));
             let attempt = || format!("stream {number}");
             // A receiver that met a wrong byte has closed: that is what the sender complains of.
             let received = received.with_context(attempt)?;
@@ -87,18 +91,32 @@ fn send(socket: &TcpStream, stop: &AtomicBool) -> Result<usize> {
 
 fn receive(mut socket: &TcpStream) -> Result<Received> {
     let mut buffer = vec![0; 64 << 10];
-    let (mut received, mut last) = (Received::default(), Instant::now());
+    let (mut received, mut last) = (Received::default(), Stopwatch::start());
     loop {
         let at = received.bytes;
         let count = socket.read(&mut buffer).with_context(|| format!("read after {at} bytes"))?;
         received.stall = received.stall.max(last.elapsed());
-        last = Instant::now();
+        last = Stopwatch::start();
         if count == 0 {
             socket.shutdown(Shutdown::Both).context("close")?;
             return Ok(received);
         }
         check_pattern(at, &buffer[..count])?;
         received.bytes += count;
+    }
+}
+
+/// Time since it was started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Clock);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Stopwatch {
+        Stopwatch(Clock::starting_now())
+    }
+
+    pub(crate) fn elapsed(self) -> Duration {
+        Duration::from_nanos(self.0.now().as_nanos())
     }
 }
 

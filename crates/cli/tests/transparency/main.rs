@@ -8,7 +8,7 @@
 //!
 //! Map: [`net`] (hosts, paths, how the daemon is started), [`stage`] (sockets and notes),
 //! [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and without),
-//! [`hostile`] (packets that mean no good), [`drills`] (kills, crowds), [`soak`], [`load`] (streams).
+//! [`hostile`] (packets that mean no good), [`drills`] (kills, crowds), [`load`] (streams), [`soak`].
 
 mod compare;
 mod drills;
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     let selected = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(*part));
     let mut failed = 0;
     for (name, test) in ALL.iter().filter(|(name, _)| selected(name)) {
-        let began = std::time::Instant::now();
+        let began = load::Stopwatch::start();
         let outcome = std::panic::catch_unwind(test);
         let (said, more) = if outcome.is_ok() { ("ok", 0) } else { ("FAILED", 1) };
         println!("test {name} ... {said} ({:.1} s)", began.elapsed().as_secs_f64());

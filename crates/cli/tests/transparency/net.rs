@@ -122,7 +122,9 @@ impl Net {
         let behind_host = Net::BEHIND;
         run(&format!(
             "set -e
-            for n in {fixed} {base} {mobile} {behind}; do ip netns add $n; ip -n $n link set lo up; done
+            for n in {fixed} {base} {mobile} {behind}; do
+              ip netns add $n; ip -n $n link set lo up
+            done
             ip link add net0 netns {fixed} type veth peer name {WIRED} netns {base}
             ip link add net0 netns {mobile} type veth peer name {RADIO} netns {base}
             ip -n {fixed} addr add {FIXED_HOST}/24 dev net0

@@ -4,7 +4,7 @@
 //! of it follows from the round's seed, which its line shows. The instants at which kernels send do
 //! not, so a seed repeats the choices, not the packets.
 
-use crate::load::{Dice, Load};
+use crate::load::{Dice, Load, Stopwatch};
 use crate::net::{Family, Host, Net, Path, VARIANTS, Variant};
 use crate::stage::Stage;
 use anyhow::{Context, Result, bail, ensure};
@@ -20,7 +20,7 @@ use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
 use rustix::process::{Pid, Signal, kill_process};
 use sansio::{BitRate, Instant as At};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The network's lane: rounds follow each other.
 const LANE: u32 = 50;
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         Some(seed) => seed.parse().with_context(|| format!("soak: the seed {seed}"))?,
         None => 1,
     };
-    let (began, mut rounds, mut failed) = (Instant::now(), 0, Vec::new());
+    let (began, mut rounds, mut failed) = (Stopwatch::start(), 0, Vec::new());
     let (mut bytes, mut faults, mut streams) = (0, 0, 0);
     while began.elapsed() < length {
         let seed = seed + rounds;
@@ -205,7 +205,7 @@ fn inflict(
             std::thread::sleep(Duration::from_millis(100));
             // It reads its configuration again, or ends and leaves nothing.
             if daemon.ended().is_some() {
-                let ended = Instant::now();
+                let ended = Stopwatch::start();
                 while !net.is_clear()? {
                     ensure!(ended.elapsed() < ENDS_IN, "its rules stay after SIGHUP");
                 }

@@ -89,8 +89,8 @@ impl<'a> Stage<'a> {
             Family::V4 => AddressFamily::INET,
             Family::V6 => AddressFamily::INET6,
         };
-        let open = || Ok(rustix::net::socket(family, SocketType::STREAM, Some(protocol))?);
-        self.net.at(host, || open().map_err(|e: rustix::io::Errno| std::io::Error::from(e).into()))
+        let open = || rustix::net::socket(family, SocketType::STREAM, Some(protocol));
+        self.net.at(host, || open().map_err(|error| std::io::Error::from(error).into()))
     }
 
     /// An address of a host.

@@ -196,7 +196,10 @@ proptest! {
     /// Storms at flows that live: nothing panics, every frame is accounted for, and memory stays
     /// below its limit and below what arrived.
     #[test]
-    fn storms_are_survived(arrows in prop::collection::vec(arrow(), 1..250), strict in any::<bool>()) {
+    fn storms_are_survived(
+        arrows in prop::collection::vec(arrow(), 1..250),
+        strict in any::<bool>(),
+    ) {
         let config = if strict { snoop::Config::strict() } else { snoop::Config::modern() };
         let limits = (config.cache_bytes_total_max, u64::from(config.flows_max));
         let (mut station, mut io) = (agent(config), Memory::default());

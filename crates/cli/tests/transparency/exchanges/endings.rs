@@ -1,6 +1,7 @@
-//! How connections begin and end: half-closed, at once from both sides, reset, on ports used before.
+//! How connections begin and end: half-closed, from both sides at once, reset, on ports used before.
 
 use super::Exchange;
+use crate::load::Stopwatch;
 use crate::net::Host;
 use crate::stage::{Pair, Stage, bound, outcome, read_pattern, write_pattern};
 use anyhow::{Context, Result, bail, ensure};
@@ -166,7 +167,7 @@ fn linger(stage: &Stage<'_>) -> Result<()> {
     while write_pattern(&fixed, 0, 65_521).is_ok() {}
     fixed.set_nonblocking(false).context("block")?;
     sockopt::set_socket_linger(&fixed, Some(Duration::from_secs(1))).context("linger")?;
-    let before = std::time::Instant::now();
+    let before = Stopwatch::start();
     drop(fixed);
     stage.say(format!("the close waited: {}", before.elapsed() >= Duration::from_millis(900)));
     read_pattern(&mobile, 0, 4_000)?;

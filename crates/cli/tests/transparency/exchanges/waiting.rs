@@ -1,13 +1,14 @@
 //! What happens when nothing happens: keep-alives, and peers that are gone.
 
 use super::Exchange;
+use crate::load::Stopwatch;
 use crate::net::Host;
 use crate::stage::{Stage, bound, outcome, write_pattern};
 use anyhow::{Context, Result};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(super) const ALL: &[Exchange] = &[
     Exchange::new("keep-alives of an idle connection", keep_alive).clean_only(),
@@ -50,7 +51,7 @@ fn keep_alive_of_the_dead(stage: &Stage<'_>) -> Result<()> {
     let pair = stage.connect(Host::Fixed, often)?;
     stage.bulk_both(&pair, 50_000)?;
     cut(stage, Host::Mobile)?;
-    let began = Instant::now();
+    let began = Stopwatch::start();
     stage.say(format!("reads: {}", outcome(&pair.fixed)));
     let took = began.elapsed();
     stage.say(format!("after some 3 s: {}", (2_500..5_500).contains(&took.as_millis())));
@@ -64,7 +65,7 @@ fn user_timeout(stage: &Stage<'_>) -> Result<()> {
         let pair = stage.connect(Host::Fixed, hasty)?;
         stage.bulk_both(&pair, 50_000)?;
         cut(stage, gone)?;
-        let began = Instant::now();
+        let began = Stopwatch::start();
         write_pattern(pair.at(gone.other()), 0, 20_000)?;
         stage.say(format!("{:?} reads: {}", gone.other(), outcome(pair.at(gone.other()))));
         let took = began.elapsed();
@@ -80,7 +81,7 @@ fn unreachable(stage: &Stage<'_>) -> Result<()> {
     let stream = TcpStream::from(stage.socket(Host::Fixed)?);
     bound(&stream)?;
     let to: std::net::SocketAddr = "10.78.2.77:80".parse().context("an address")?;
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let result = rustix::net::connect(&stream, &to);
     let soon = began.elapsed() < Duration::from_secs(8);
     stage.say(format!("{result:?}, before anybody gives up: {soon}"));
