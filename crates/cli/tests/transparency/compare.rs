@@ -30,6 +30,8 @@ fn is_chosen(exchange: &Exchange) -> bool {
     std::env::var("EXCHANGE").map_or(true, |part| exchange.name.contains(&part))
 }
 
+/// What takes longer, in seconds, is told of each variant.
+const LONG_S: f64 = 4.0;
 /// Exchanges that are played at a time, each in networks of its own.
 const TRACKS: u32 = 4;
 
@@ -118,7 +120,13 @@ fn play(net: &Net, variant: Option<&Variant>, exchange: &Exchange) -> Result<Pla
     }
     let watch = Watch::start(net)?;
     let stage = Stage::new(net, exchange.family);
+    let began = Stopwatch::start();
     let played = (exchange.play)(&stage);
+    let took = began.elapsed().as_secs_f64();
+    if took > LONG_S {
+        let name = variant.map_or("no daemon", |variant| variant.name);
+        println!("  {} with {name}: {took:.1} s", exchange.name);
+    }
     let wrong = watch.finish();
     for (host, setting, value) in before {
         net.set(host, setting, &value)?;

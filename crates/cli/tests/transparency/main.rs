@@ -8,7 +8,8 @@
 //!
 //! Map: [`net`] (hosts, paths, how the daemon is started), [`stage`] (sockets and notes),
 //! [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and without),
-//! [`hostile`] (packets that mean no good), [`drills`] (kills, crowds), [`load`] (streams), [`soak`].
+//! [`hostile`] (packets that mean no good), [`drills`] (kills, crowds), [`load`] (streams),
+//! [`soak`].
 
 mod compare;
 mod drills;

@@ -1,4 +1,4 @@
-//! How connections begin and end: half-closed, from both sides at once, reset, on ports used before.
+//! How connections begin and end: half-closed, from both sides at once, reset, on used ports.
 
 use super::Exchange;
 use crate::load::Stopwatch;
@@ -19,7 +19,7 @@ pub(super) const ALL: &[Exchange] = &[
     Exchange::new("closed with data unread", closed_unread).clean_only(),
     Exchange::new("a close that lingers", linger),
     Exchange::new("nobody listens", nobody_listens),
-    Exchange::new("the same port again and again", same_port),
+    Exchange::new("the same port again and again", same_port).clean_only(),
     Exchange::new("the same port in TIME_WAIT", time_wait).clean_only(),
     Exchange::new("the same port after a reset", port_after_reset).clean_only(),
     Exchange::new("many short connections", many_short),

@@ -59,7 +59,7 @@ impl Exchange {
     }
 }
 
-/// All exchanges.
+/// All exchanges, those that wait long first.
 pub(crate) fn all() -> impl Iterator<Item = Exchange> {
-    [options::ALL, streams::ALL, endings::ALL, waiting::ALL, path::ALL].concat().into_iter()
+    [path::ALL, waiting::ALL, streams::ALL, options::ALL, endings::ALL].concat().into_iter()
 }
