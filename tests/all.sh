@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 missing=()
-for need in ip:iproute2 nft:nftables tcpdump:tcpdump node:nodejs npm:npm chromium:chromium c++:g++; do
+for need in ip:iproute2 nft:nftables tcpdump:tcpdump systemd-analyze:systemd \
+  setpriv:util-linux node:nodejs npm:npm chromium:chromium c++:g++; do
   command -v "${need%%:*}" >/dev/null || missing+=("${need##*:}")
 done
 if [ ${#missing[@]} -gt 0 ]; then

@@ -1,6 +1,7 @@
 //! The command line as clap reads it. Quantities stay text here; `options` parses them all in one
 //! place, with the same messages as for scenario files.
 
+use crate::daemon::args::{Daemon, DoctorArgs, TopArgs};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -46,14 +47,18 @@ pub(crate) enum Command {
     Lab(LabArgs),
     /// Repeat the papers' experiments: our value beside the published one, and a verdict
     Papers(PapersArgs),
-    /// Run an engine between two interfaces
+    /// Run an engine between two interfaces, and give orders to one that runs
     #[command(subcommand)]
     Daemon(Daemon),
+    /// What a running daemon does, flow by flow: a table that is live
+    Top(TopArgs),
     /// What this machine can do, and how to make it do the rest
-    Doctor {
-        /// One JSON document
-        #[arg(long)]
-        json: bool,
+    Doctor(DoctorArgs),
+    /// Write the manual pages
+    #[command(hide = true)]
+    Man {
+        /// Where to
+        dir: PathBuf,
     },
     /// Work with scenario files
     #[command(subcommand)]
@@ -182,38 +187,6 @@ pub(crate) enum LabCommand {
     /// Remove the network namespaces (lh-*) of killed runs whose processes are gone, and say which;
     /// those of a run that lives are never touched. Every `lasthop lab` does so when it begins
     Clean,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Daemon {
-    /// Repair the last hop behind RADIO for the hosts in PREFIX
-    BaseStation(BaseStationArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BaseStationArgs {
-    /// Interface toward the fixed hosts
-    #[arg(long, value_name = "IF")]
-    pub(crate) wired: String,
-    /// Interface toward the mobile hosts
-    #[arg(long, value_name = "IF")]
-    pub(crate) radio: String,
-    /// Another interface toward them whose packets are sent first
-    #[arg(long, value_name = "IF")]
-    pub(crate) radio_high: Option<String>,
-    /// The mobile hosts' addresses, as in 10.0.2.0/24
-    #[arg(long, value_name = "PREFIX")]
-    pub(crate) mobile: String,
-    /// The scheme
-    #[arg(long, default_value = "snoop-modern")]
-    pub(crate) scheme: String,
-    /// The radio's rate, which bounds probing; measured if not given
-    #[arg(long, value_name = "RATE")]
-    pub(crate) radio_rate: Option<String>,
-    /// Take orders (link up, link down, forget, stats, stop) from a socket made here, or from
-    /// standard input (-)
-    #[arg(long, value_name = "PATH")]
-    pub(crate) control: Option<String>,
 }
 
 /// The link, the hosts, what to compare. Every option is also a key of scenario files.

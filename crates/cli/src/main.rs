@@ -9,10 +9,12 @@ mod bench;
 mod captured;
 mod compare;
 mod daemon;
+mod doctor;
 mod error;
 mod kept;
 mod lab;
 mod list;
+mod man;
 mod options;
 mod oracle;
 mod page;
@@ -24,7 +26,7 @@ mod sweep;
 mod table;
 mod view;
 
-use args::{Arguments, Bench, Command, Daemon, Oracle, Scenario};
+use args::{Arguments, Bench, Command, Oracle, Scenario};
 use clap::FromArgMatches;
 use error::Error;
 use std::process::ExitCode;
@@ -51,8 +53,10 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         Command::Sweep(args) => sweep::sweep(args, arguments.quiet),
         Command::Lab(lab) => lab::lab(lab, arguments.quiet),
         Command::Papers(papers) => papers::papers(papers, arguments.quiet),
-        Command::Daemon(Daemon::BaseStation(options)) => daemon::base_station(options),
-        Command::Doctor { json } => lab::doctor(*json),
+        Command::Daemon(daemon) => daemon::daemon(daemon),
+        Command::Top(options) => daemon::top::top(options),
+        Command::Doctor(options) => doctor::doctor(options),
+        Command::Man { dir } => man::write(dir),
         Command::Scenario(Scenario::Check { file }) => options::check(file),
         Command::Schemes { json } => list::schemes(*json),
         Command::Bench(Bench::Sim(options)) => bench::sim(options),

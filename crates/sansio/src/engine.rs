@@ -10,7 +10,7 @@
 //! One input at a time; all that follows from it is in the sink when `handle` returns. Then the
 //! driver asks for the next deadline and sees to it that `Input::Timer` comes no earlier.
 
-use crate::{Duration, Event, Instant, Packet, PacketId, PacketRef, Payload};
+use crate::{Duration, Event, FlowKey, Instant, Packet, PacketId, PacketRef, Payload};
 use core::net::IpAddr;
 
 /// A state machine that meets packets and time.
@@ -94,8 +94,8 @@ pub enum Notice {
     LinkDown(Side),
     /// The link on this side is back.
     LinkUp(Side),
-    /// If the link on this side was gone, it is probably back: a schedule or a hint says so. Who was
-    /// not gone takes no notice.
+    /// If the link on this side was gone, it is probably back: a schedule or a hint says so. Who
+    /// was not gone takes no notice.
     LinkMayBeUp(Side),
     /// One mobile host of several is out of reach.
     MobileDown(IpAddr),
@@ -103,6 +103,8 @@ pub enum Notice {
     MobileUp(IpAddr),
     /// Forget everything that is soft state (SNOOP-GEN-3); the drill of the soft-state checker.
     Forget,
+    /// Forget what is known of one connection, data either way.
+    ForgetFlow(FlowKey),
 }
 
 /// The earliest armed timer.

@@ -52,9 +52,17 @@ impl FlowKey {
     }
 
     /// True if it leads from the one to the other.
-    #[inline]
+    #[inline(always)]
     fn joins(&self, from: (&IpAddr, u16), to: (&IpAddr, u16)) -> bool {
-        self.source.is(from.0, from.1) && self.destination.is(to.0, to.1)
+        if self.source.port != from.1 || self.destination.port != to.1 {
+            return false;
+        }
+        match (&self.source.address, from.0, &self.destination.address, to.0) {
+            (IpAddr::V4(source), IpAddr::V4(from), IpAddr::V4(destination), IpAddr::V4(to)) => {
+                source == from && destination == to
+            }
+            (source, from, destination, to) => are_equal([source, destination], [from, to]),
+        }
     }
 
     /// The other direction.
@@ -64,20 +72,9 @@ impl FlowKey {
     }
 }
 
-impl Host {
-    #[inline]
-    fn is(&self, address: &IpAddr, port: u16) -> bool {
-        self.port == port
-            && match (&self.address, address) {
-                (IpAddr::V4(own), IpAddr::V4(other)) => own == other,
-                (own, other) => are_equal(own, other),
-            }
-    }
-}
-
 /// Of any family; out of the way of the one that nearly all have.
 #[cold]
-fn are_equal(own: &IpAddr, other: &IpAddr) -> bool {
+fn are_equal(own: [&IpAddr; 2], other: [&IpAddr; 2]) -> bool {
     own == other
 }
 

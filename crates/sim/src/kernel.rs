@@ -2,6 +2,7 @@
 
 mod planned;
 
+use crate::cell::End;
 use crate::network::{Machine, NEVER, Network, Node};
 use crate::queue::EventQueue;
 use link::What as Happened;
@@ -179,7 +180,9 @@ impl<O: Observer> Kernel<O> {
                 self.handle(to.0, Input::Arrival { side: to.1, packet }, now);
             }
             Happened::Departed(packet) => {
-                self.tell_departure(from, packet, outcome.at);
+                if let Machine::Base(base) = &mut self.nodes[from.0.0 as usize].machine {
+                    self.world.tell_departure(&mut base.scheme, from, packet, outcome.at);
+                }
             }
             Happened::Verdict(packet, acknowledged) => {
                 self.on_verdict(from, (packet, acknowledged), now);
@@ -208,26 +211,6 @@ impl<O: Observer> Kernel<O> {
         }
     }
 
-    /// Tells a base station what departed onto its radio by now. It learns of it before anything
-    /// else is told, so that nobody sees a difference if the kernel does not stop at departures.
-    #[inline]
-    fn tell_departures(&mut self, base: NodeId, now: Instant) {
-        let wire = Network::radio_of(base);
-        self.world.network.settle(wire, now);
-        while let Some((at, packet)) = self.world.network.wires[wire].hop.poll_departure(now) {
-            self.tell_departure((base, Side::RADIO), packet, at);
-        }
-    }
-
-    #[inline]
-    fn tell_departure(&mut self, (node, side): (NodeId, Side), packet: PacketRef, at: Instant) {
-        self.world.record(node, at, What::Departed { side, packet: &packet });
-        let mut outbox = Outbox { world: &mut self.world, node, now: at, told: false };
-        if let Machine::Base(base) = &mut self.nodes[node.0 as usize].machine {
-            base.scheme.on_departure(side, &packet, &mut outbox, at);
-        }
-    }
-
     fn on_deadline(&mut self, node: NodeId, now: Instant) {
         self.world.events += 1;
         let index = node.0 as usize;
@@ -244,18 +227,17 @@ impl<O: Observer> Kernel<O> {
     /// Gives a machine one input and sees to its next deadline.
     #[inline]
     fn handle(&mut self, node: NodeId, input: Input, now: Instant) {
-        let departures = match &self.nodes[node.0 as usize].machine {
-            Machine::Base(base) => base.departures,
-            Machine::Host(_) => None,
-        };
-        if departures == Some(Departures::Air) {
-            self.tell_departures(node, now);
-        }
-        let told = departures == Some(Departures::Device);
-        let mut outbox = Outbox { world: &mut self.world, node, now, told };
+        let world = &mut self.world;
         match &mut self.nodes[node.0 as usize].machine {
-            Machine::Host(host) => host.handle(input, &mut outbox, now),
+            Machine::Host(host) => {
+                host.handle(input, &mut Outbox { world, node, now, told: false }, now);
+            }
             Machine::Base(base) => {
+                if base.departures == Some(Departures::Air) {
+                    world.tell_departures(&mut base.scheme, node, now);
+                }
+                let told = base.departures == Some(Departures::Device);
+                let mut outbox = Outbox { world, node, now, told };
                 if base.bypasses(&input) {
                     schemes::plain::Forwarder.handle(input, &mut outbox, now);
                 } else {
@@ -336,6 +318,30 @@ impl<O: Observer> World<O> {
         if O::ON {
             self.observer.record(&Record { at, node, what });
         }
+    }
+
+    /// Tells a base station what departed onto its radio by now. It learns of it before anything
+    /// else is told, so that nobody sees a difference if the kernel does not stop at departures.
+    #[inline]
+    fn tell_departures(&mut self, scheme: &mut Scheme, base: NodeId, now: Instant) {
+        let wire = Network::radio_of(base);
+        self.network.settle(wire, now);
+        while let Some((at, packet)) = self.network.wires[wire].hop.poll_departure(now) {
+            self.tell_departure(scheme, (base, Side::RADIO), packet, at);
+        }
+    }
+
+    #[inline]
+    fn tell_departure(
+        &mut self,
+        scheme: &mut Scheme,
+        (node, side): End,
+        packet: PacketRef,
+        at: Instant,
+    ) {
+        self.record(node, at, What::Departed { side, packet: &packet });
+        let mut outbox = Outbox { world: self, node, now: at, told: false };
+        scheme.on_departure(side, &packet, &mut outbox, at);
     }
 
     /// What waited on a hop since it was last asked.

@@ -1,4 +1,4 @@
-//! `lasthop lab` and `lasthop doctor`.
+//! `lasthop lab`.
 //!
 //! Map: here what is asked and what is shown, [`runs`] (all cases with all seeds, a folder each).
 
@@ -222,20 +222,5 @@ fn stopped(error: anyhow::Error) -> Error {
         Some(Stopped::Interrupted) => Error::Interrupted,
         Some(Stopped::Unable(why)) => Error::Machine(format!("this machine cannot do it:\n{why}")),
         None => Error::Machine(format!("{error:#}")),
-    }
-}
-
-/// What the machine can do.
-pub(crate) fn doctor(json: bool) -> Result<(), Error> {
-    let report = live::doctor::examine();
-    if json {
-        println!("{}", serde_json::to_string_pretty(&report).map_err(Error::usage)?);
-    } else {
-        print!("{report}");
-    }
-    if report.can_run_lab() {
-        Ok(())
-    } else {
-        Err(Error::Machine("this machine cannot run the lab; what to do is above".into()))
     }
 }

@@ -1,19 +1,24 @@
-//! Orders to a running daemon, one line each: `link down`, `link up`, `forget`, `stats`, `stop`.
+//! Orders to a running daemon, and questions: a line in, a line of JSON out.
 //!
-//! `stats` is answered with one line of JSON. Whoever starts the daemon may use its standard input
-//! and output: then the daemon writes `ready` when it has taken over, and ends when its input
-//! does. On a socket, each line is a datagram and is answered to where it came from.
+//! They come through a Unix stream socket, or from whoever started the daemon through its standard
+//! input: then the daemon writes `ready` when it has taken over, ends when its input does, and
+//! answers questions only. Threads wait for the lines, so that nobody who is slow holds up packets.
 
-use super::station::Station;
-use anyhow::{Context, Result};
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use sansio::{Instant, Notice, Side};
-use schemes::Scheme;
-use std::collections::VecDeque;
-use std::io::{self, Write};
-use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::path::PathBuf;
+use super::config::Mode;
+use anyhow::{Context, Result, bail, ensure};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use sansio::{Notice, Side};
+use std::fmt::Display;
+use std::fs::{self, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
 /// Where orders come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,242 +27,387 @@ pub enum Control {
     Nobody,
     /// Standard input.
     Standard,
-    /// A Unix datagram socket made at this path.
+    /// A Unix stream socket made at this path.
     Socket(PathBuf),
 }
 
-/// An order.
+/// An order, or a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// To pass on to the engine.
     Notice(Notice),
+    /// Do this from now on.
+    Mode(Mode),
+    /// Read the configuration file again.
+    Reload,
     /// Say what happened so far.
     Statistics,
+    /// Say what is known of this many flows, the most recently active first.
+    Flows(usize),
     /// End.
     Stop,
 }
 
 impl Order {
-    /// The order of a line; `None` if it is none.
-    pub fn parse(line: &str) -> Option<Order> {
-        match line.trim() {
-            "link down" => Some(Order::Notice(Notice::LinkDown(Side::RADIO))),
-            "link up" => Some(Order::Notice(Notice::LinkUp(Side::RADIO))),
-            "forget" => Some(Order::Notice(Notice::Forget)),
-            "stats" => Some(Order::Statistics),
-            "stop" => Some(Order::Stop),
-            _ => None,
+    /// Flows in an answer if nobody says how many.
+    pub const FLOWS_USUAL: usize = 100;
+    /// Flows in an answer at most.
+    pub const FLOWS_MAX: usize = 10_000;
+    /// What may be ordered, for those who ask and those who err.
+    pub const EXPECTED: &str = "mode off|observe|help, flows [COUNT], stats, reload, link \
+                                down|up|maybe-up, mobile ADDRESS down|up, forget or stop";
+
+    /// The order of a line.
+    ///
+    /// # Errors
+    /// If it is none; the message says what was expected.
+    pub fn parse(line: &str) -> Result<Order> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Ok(match words.as_slice() {
+            ["link", "down"] => Order::Notice(Notice::LinkDown(Side::RADIO)),
+            ["link", "up"] => Order::Notice(Notice::LinkUp(Side::RADIO)),
+            ["link", "maybe-up"] => Order::Notice(Notice::LinkMayBeUp(Side::RADIO)),
+            ["mobile", address, stage @ ("down" | "up")] => {
+                let address = address
+                    .parse()
+                    .with_context(|| format!("mobile {address}: expected an IP address"))?;
+                Order::Notice(match *stage {
+                    "down" => Notice::MobileDown(address),
+                    _ => Notice::MobileUp(address),
+                })
+            }
+            ["forget"] => Order::Notice(Notice::Forget),
+            ["mode", name] => match Mode::named(name) {
+                Some(mode) => Order::Mode(mode),
+                None => bail!("mode {name}: expected off, observe or help"),
+            },
+            ["flows"] => Order::Flows(Order::FLOWS_USUAL),
+            ["flows", count] => match count.parse() {
+                Ok(count) if count <= Order::FLOWS_MAX => Order::Flows(count),
+                _ => bail!("flows {count}: expected a number up to {}", Order::FLOWS_MAX),
+            },
+            ["stats"] => Order::Statistics,
+            ["reload"] => Order::Reload,
+            ["stop"] => Order::Stop,
+            _ => bail!("`{}` is no order; expected {}", line.trim(), Order::EXPECTED),
+        })
+    }
+
+    fn is_question(self) -> bool {
+        matches!(self, Order::Statistics | Order::Flows(_))
+    }
+}
+
+/// What somebody asked for.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) order: Order,
+    from: From,
+}
+
+#[derive(Debug)]
+enum From {
+    Standard,
+    Connection(SyncSender<String>),
+}
+
+impl Request {
+    /// Says to whoever asked what came of it.
+    pub(super) fn answer(self, line: &Result<String>) {
+        let said = match line {
+            Ok(line) => line.clone(),
+            Err(error) => complaint(format!("{error:#}")),
+        };
+        match self.from {
+            From::Standard if self.order.is_question() || line.is_err() => {
+                // Whoever asked may be gone.
+                let _written = say(&said);
+            }
+            From::Standard => {}
+            From::Connection(connection) => {
+                let _gone = connection.try_send(said);
+            }
         }
     }
+}
+
+fn complaint(message: impl Display) -> String {
+    serde_json::json!({ "error": message.to_string() }).to_string()
+}
+
+/// Writes a line to the standard output.
+pub(super) fn say(line: &str) -> Result<()> {
+    let mut output = io::stdout().lock();
+    writeln!(output, "{line}").and_then(|()| output.flush()).context("answer")
 }
 
 /// The source of orders.
 #[derive(Debug)]
 pub(super) struct Orders {
-    source: Source,
-    /// Read, not yet taken.
-    waiting: VecDeque<Order>,
+    requests: Receiver<Request>,
+    /// Readable while requests wait.
+    wake: Arc<OwnedFd>,
+    socket: Option<Socket>,
 }
 
+/// The way of threads to the loop.
+#[derive(Clone, Debug)]
+struct Way {
+    requests: SyncSender<Request>,
+    wake: Arc<OwnedFd>,
+}
+
+/// The socket's place; dropping it ends the thread that listens there.
 #[derive(Debug)]
-enum Source {
-    Nobody,
-    Standard { input: io::Stdin, line: Vec<u8> },
-    Socket { socket: UnixDatagram, path: PathBuf, last: Option<SocketAddr> },
+struct Socket {
+    path: PathBuf,
+    stop: Arc<AtomicBool>,
 }
 
 /// An order is short.
-const LINE_BYTES_MAX: usize = 256;
+const LINE_BYTES_MAX: u64 = 256;
+/// Requests that wait at most; whoever has more to ask waits, too.
+const WAITING_MAX: usize = 64;
+/// Connections at a time.
+const CONNECTIONS_MAX: usize = 16;
+/// How long a connection waits for its answer.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 impl Orders {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// If another daemon answers at the socket's path, or the socket cannot be made.
     pub(super) fn open(control: &Control) -> Result<Self> {
-        let source = match control {
-            Control::Nobody => Source::Nobody,
+        let (requests, waiting) = sync_channel(WAITING_MAX);
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let wake = Arc::new(eventfd(0, flags).context("make a descriptor for orders")?);
+        let way = Way { requests, wake: wake.clone() };
+        let socket = match control {
+            Control::Nobody => None,
             Control::Standard => {
-                let input = io::stdin();
-                let flags = fcntl_getfl(&input).context("look at the standard input")?;
-                fcntl_setfl(&input, flags | OFlags::NONBLOCK)
-                    .context("make the standard input non-blocking")?;
-                Source::Standard { input, line: Vec::new() }
+                std::thread::spawn(move || way.listen_to_standard_input());
+                None
             }
-            Control::Socket(path) => {
-                let attempt = || format!("make the control socket {}", path.display());
-                // A killed daemon leaves its socket behind; a running one still answers.
-                let answers =
-                    UnixDatagram::unbound().is_ok_and(|probe| probe.connect(path).is_ok());
-                if !answers && path.exists() {
-                    std::fs::remove_file(path).with_context(attempt)?;
-                }
-                let socket = UnixDatagram::bind(path).with_context(attempt)?;
-                socket.set_nonblocking(true).with_context(attempt)?;
-                Source::Socket { socket, path: path.clone(), last: None }
-            }
+            Control::Socket(path) => Some(Socket::open(path, way)?),
         };
-        Ok(Orders { source, waiting: VecDeque::new() })
+        Ok(Orders { requests: waiting, wake, socket })
     }
 
-    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        match &self.source {
-            Source::Nobody => None,
-            Source::Standard { input, .. } => Some(input.as_fd()),
-            Source::Socket { socket, .. } => Some(socket.as_fd()),
-        }
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
     }
 
-    /// The next order that has come; `None` if none waits.
-    pub(super) fn next(&mut self) -> Result<Option<Order>> {
-        if let Some(order) = self.waiting.pop_front() {
-            return Ok(Some(order));
+    /// The next request that has come; `None` if none waits.
+    pub(super) fn next(&mut self) -> Option<Request> {
+        if let Ok(request) = self.requests.try_recv() {
+            return Some(request);
         }
-        let mut bytes = [0; LINE_BYTES_MAX];
-        match &mut self.source {
-            Source::Nobody => {}
-            Source::Standard { input, line } => match rustix::io::read(&*input, &mut bytes) {
-                Ok(0) => self.waiting.push_back(Order::Stop),
-                Ok(count) => {
-                    for byte in &bytes[..count] {
-                        if *byte == b'\n' {
-                            let text = String::from_utf8_lossy(line);
-                            self.waiting.extend(Order::parse(&text));
-                            line.clear();
-                        } else if line.len() < LINE_BYTES_MAX {
-                            line.push(*byte);
-                        }
+        // Nothing to read is fine. What comes from here on wakes the loop again.
+        let _count = rustix::io::read(&*self.wake, &mut [0_u8; 8]);
+        self.requests.try_recv().ok()
+    }
+}
+
+impl Way {
+    fn pass(&self, request: Request) -> bool {
+        let passed = self.requests.send(request).is_ok();
+        // A full counter wakes as well as one more would.
+        let _written = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
+        passed
+    }
+
+    fn listen_to_standard_input(&self) {
+        for line in io::stdin().lines().map_while(Result::ok) {
+            match Order::parse(&line) {
+                Ok(order) => {
+                    if !self.pass(Request { order, from: From::Standard }) {
+                        return;
                     }
                 }
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error).context("read orders"),
-            },
-            Source::Socket { socket, last, .. } => match socket.recv_from(&mut bytes) {
-                Ok((count, from)) => {
-                    let text = String::from_utf8_lossy(&bytes[..count]);
-                    self.waiting.extend(Order::parse(&text));
-                    *last = Some(from);
+                Err(error) => {
+                    let _written = say(&complaint(error));
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error).context("read orders"),
-            },
+            }
         }
-        Ok(self.waiting.pop_front())
+        self.pass(Request { order: Order::Stop, from: From::Standard });
     }
 
-    /// Writes a line to whoever gave the last order.
-    pub(super) fn answer(&mut self, line: &str) -> Result<()> {
-        match &self.source {
-            Source::Nobody => Ok(()),
-            Source::Standard { .. } => {
-                let mut output = io::stdout().lock();
-                writeln!(output, "{line}").and_then(|()| output.flush()).context("answer")
+    /// Serves one who has connected, until that one leaves.
+    fn serve(&self, connection: &UnixStream) -> io::Result<()> {
+        let mut lines = BufReader::new(connection);
+        loop {
+            let mut line = Vec::new();
+            (&mut lines).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+            if line.is_empty() {
+                return Ok(());
             }
-            Source::Socket { socket, last, .. } => {
-                // Who has no address, or is gone, wants no answer.
-                if let Some(path) = last.as_ref().and_then(SocketAddr::as_pathname) {
-                    let _answered = socket.send_to(line.as_bytes(), path);
+            let order = Order::parse(&String::from_utf8_lossy(&line));
+            let answer = match order {
+                Ok(order) => {
+                    let (answer, awaited) = sync_channel(1);
+                    self.pass(Request { order, from: From::Connection(answer) });
+                    let late = |_| complaint("the daemon does not answer");
+                    awaited.recv_timeout(ANSWER_MAX).unwrap_or_else(late)
                 }
-                Ok(())
-            }
+                Err(error) => complaint(error),
+            };
+            writeln!(&mut &*connection, "{answer}")?;
         }
+    }
+}
+
+impl Socket {
+    fn open(path: &Path, way: Way) -> Result<Self> {
+        let shown = path.display();
+        check_place(path)?;
+        if path.exists() {
+            fs::remove_file(path).with_context(|| format!("remove the old socket {shown}"))?;
+        }
+        let attempt = || format!("make the control socket {shown}");
+        let listener = UnixListener::bind(path).with_context(attempt)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let socket = Socket { path: path.to_owned(), stop: stop.clone() };
+        fs::set_permissions(path, Permissions::from_mode(0o660)).with_context(attempt)?;
+        std::thread::spawn(move || {
+            let serving = Arc::new(AtomicUsize::new(0));
+            for connection in listener.incoming() {
+                if stop.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(connection) = connection else { continue };
+                if serving.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS_MAX {
+                    serving.fetch_sub(1, Ordering::SeqCst);
+                    let message = complaint("too many connections; close one");
+                    let _written = writeln!(&mut &connection, "{message}");
+                    continue;
+                }
+                let (way, serving) = (way.clone(), serving.clone());
+                std::thread::spawn(move || {
+                    // Whoever broke the connection knows.
+                    let _ended = way.serve(&connection);
+                    serving.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Ok(socket)
+    }
+}
+
+/// Looks whether a control socket can be made there, and makes nothing.
+///
+/// # Errors
+/// If somebody answers there, or something else than a socket is there, or there is no such folder.
+pub(super) fn check_place(path: &Path) -> Result<()> {
+    let shown = path.display();
+    ensure!(
+        UnixStream::connect(path).is_err(),
+        "control = {shown}: a daemon answers there: stop it, or choose another path"
+    );
+    if let Ok(found) = fs::symlink_metadata(path) {
+        ensure!(
+            found.file_type().is_socket(),
+            "control = {shown}: this is no socket: choose another path"
+        );
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    ensure!(
+        folder.is_dir(),
+        "control = {shown}: there is no folder {}: make it, or choose another path",
+        folder.display()
+    );
+    Ok(())
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _woken = UnixStream::connect(&self.path);
+        let _removed = fs::remove_file(&self.path);
     }
 }
 
 impl Drop for Orders {
     fn drop(&mut self) {
-        if let Source::Socket { path, .. } = &self.source {
-            let _removed = std::fs::remove_file(path);
-        }
+        drop(self.socket.take());
     }
-}
-
-/// What the loop counts beside the station.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Totals {
-    /// The most payload bytes that the scheme held at once.
-    pub(super) held_bytes_max: u64,
-    /// Frames that came faster than they were taken, and were lost.
-    pub(super) overruns: u64,
-}
-
-/// What happened so far, as one line of JSON.
-pub(super) fn statistics(station: &Station<Scheme>, totals: Totals, now: Instant) -> String {
-    serde_json::json!({
-        "seconds": now.as_secs_f64(),
-        "held_bytes": station.engine().held_bytes(),
-        "held_bytes_max": totals.held_bytes_max,
-        "overruns": totals.overruns,
-        "packets": station.counters(),
-        "scheme": of_scheme(station.engine()),
-    })
-    .to_string()
-}
-
-/// What the scheme itself counts.
-fn of_scheme(scheme: &Scheme) -> serde_json::Value {
-    let Scheme::Snoop(agent) = scheme else { return serde_json::Value::Null };
-    let counted = agent.statistics();
-    serde_json::json!({
-        "flows": agent.flows(),
-        "flows_created": counted.flows_created,
-        "flows_left_alone": counted.flows_left_alone,
-        "flows_refused": counted.flows_refused,
-        "cached": counted.cached,
-        "uncached": counted.uncached,
-        "sender_retransmissions": counted.sender_retransmissions,
-        "agent_acks": counted.agent_acks,
-        "dupacks_suppressed": counted.dupacks_suppressed,
-        "dupacks_forwarded": counted.dupacks_forwarded,
-        "spurious_acks": counted.spurious_acks,
-        "retransmissions": counted.retransmissions,
-        "retransmitted_bytes": counted.retransmitted_bytes,
-        "timer_retransmissions": counted.timer_retransmissions,
-        "restart_retransmissions": counted.restart_retransmissions,
-        "unneeded_retransmissions": counted.unneeded_retransmissions,
-        "retransmissions_refused": counted.retransmissions_refused,
-        "probes": counted.probes,
-        "probe_bytes": counted.probe_bytes,
-        "sack_hidden": counted.sack_hidden,
-        "queue_drops_seen": counted.queue_drops_seen,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn next(orders: &mut Orders) -> Request {
+        for _ in 0..500 {
+            if let Some(request) = orders.next() {
+                return request;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("no order came");
+    }
+
     #[test]
     fn a_socket_gives_orders_and_gets_answers() {
-        let directory = std::env::temp_dir();
-        let path = |name: &str| directory.join(format!("lasthop-{}-{name}", std::process::id()));
-        let (control, client) = (path("control"), path("client"));
+        let path = std::env::temp_dir().join(format!("lasthop-{}-control", std::process::id()));
         // A killed daemon left its socket here.
-        drop(UnixDatagram::bind(&control).expect("a socket"));
-        let mut orders = Orders::open(&Control::Socket(control.clone())).expect("it takes over");
-        assert!(Orders::open(&Control::Socket(control.clone())).is_err(), "somebody answers there");
-        assert_eq!(orders.next().expect("no error"), None);
-        let socket = UnixDatagram::bind(&client).expect("a socket");
-        for line in ["link up\n", "rubbish", "stats"] {
-            socket.send_to(line.as_bytes(), &control).expect("sent");
-        }
-        let up = Order::Notice(Notice::LinkUp(Side::RADIO));
-        let mut taken = Vec::new();
-        for _ in 0..3 {
-            taken.extend(orders.next().expect("no error"));
-        }
-        assert_eq!(taken, [up, Order::Statistics]);
-        orders.answer("{}").expect("an answer");
-        let mut answer = [0; 8];
-        assert_eq!(socket.recv(&mut answer).expect("an answer"), 2);
+        drop(UnixListener::bind(&path).expect("a socket"));
+        let control = Control::Socket(path.clone());
+        let mut orders = Orders::open(&control).expect("it takes over");
+        let refused = Orders::open(&control).expect_err("somebody answers there");
+        assert!(refused.to_string().contains("stop it, or choose another path"), "{refused}");
+        let client = UnixStream::connect(&path).expect("a connection");
+        let mut answers = BufReader::new(&client).lines();
+        let mut answer = move || answers.next().expect("an answer").expect("a line");
+        write!(&client, "link up\nrubbish\nflows 7\n").expect("sent");
+        let first = next(&mut orders);
+        assert_eq!(first.order, Order::Notice(Notice::LinkUp(Side::RADIO)));
+        first.answer(&Ok("{}".into()));
+        assert_eq!(answer(), "{}");
+        assert!(answer().contains("`rubbish` is no order; expected mode off"));
+        let second = next(&mut orders);
+        assert_eq!(second.order, Order::Flows(7));
+        second.answer(&Err(anyhow::anyhow!("no")));
+        assert_eq!(answer(), r#"{"error":"no"}"#);
+        assert!(orders.next().is_none());
         drop(orders);
-        assert!(!control.exists(), "it is removed");
-        std::fs::remove_file(client).expect("removed");
+        assert!(!path.exists(), "it is removed");
+    }
+
+    #[test]
+    fn what_is_no_socket_is_left_alone() {
+        let path = std::env::temp_dir().join(format!("lasthop-{}-file", std::process::id()));
+        fs::write(&path, "precious").expect("written");
+        let refused = Orders::open(&Control::Socket(path.clone())).expect_err("no socket");
+        assert!(refused.to_string().contains("this is no socket"), "{refused}");
+        assert_eq!(fs::read(&path).expect("it is there"), b"precious");
+        fs::remove_file(&path).expect("removed");
+        let refused = check_place(Path::new("/nowhere/at/all")).expect_err("no folder");
+        assert!(refused.to_string().contains("there is no folder /nowhere/at"), "{refused}");
     }
 
     #[test]
     fn orders_are_read_and_anything_else_is_none() {
         let down = Order::Notice(Notice::LinkDown(Side::RADIO));
-        assert_eq!(Order::parse("link down\n"), Some(down));
-        assert_eq!(Order::parse("  stats "), Some(Order::Statistics));
-        for nothing in ["", "link", "link  down", "LINK DOWN", "stop now"] {
-            assert_eq!(Order::parse(nothing), None, "{nothing}");
+        assert_eq!(Order::parse("link down\n").expect("an order"), down);
+        assert_eq!(Order::parse("  stats ").expect("an order"), Order::Statistics);
+        assert_eq!(Order::parse("mode help").expect("an order"), Order::Mode(Mode::Help));
+        assert_eq!(Order::parse("flows").expect("an order"), Order::Flows(Order::FLOWS_USUAL));
+        let gone = Order::Notice(Notice::MobileDown([10, 0, 2, 9].into()));
+        assert_eq!(Order::parse("mobile 10.0.2.9 down").expect("an order"), gone);
+        for nothing in [
+            "",
+            "link",
+            "mobile 10.0.2 down",
+            "mobile 10.0.2.9",
+            "LINK DOWN",
+            "stop now",
+            "mode on",
+            "flows 10001",
+            "flows -1",
+        ] {
+            assert!(Order::parse(nothing).is_err(), "{nothing}");
         }
     }
 }

@@ -1,154 +1,51 @@
-//! The base station's daemon: packet sockets inline around an unchanged engine.
+//! The daemon: packet sockets around an unchanged engine, at a base station or above several.
 //!
 //! The kernel's own forwarding is set up completely, and stays so. On top of it, rules at ingress
 //! drop exactly what the daemon takes and sends on itself ([`selection`]); they vanish with the
 //! daemon ([`rules`]), so that killing it leaves plain forwarding at once.
 //!
-//! At the start the sockets come first, then the rules: for a moment a packet is seen twice, by
-//! the daemon and by the kernel, and both send it on. Hosts take that for a harmless duplicate;
-//! the other order would lose packets.
+//! When it begins to help, the sockets come first, then the rules: for a moment a packet is seen
+//! twice, by the daemon and by the kernel, and both send it on. Hosts take that for a harmless
+//! duplicate; the other order would lose packets. When it ends to help, the rules go first, then
+//! what waits in the sockets is sent on.
 //!
-//! Limits: both devices have the same MTU, since the daemon sends no "packet too big"; the base
-//! station's own addresses are those it had when the daemon began.
+//! A bridge's kernel side is a bridge of the kernel's own ([`bridged`]): what the daemon does not
+//! take passes there, whatever it is.
 //!
-//! Map: [`station`] (the loop without its waiting), [`selection`] (which packets), [`neighbours`]
-//! (next hops), [`rules`] (nft), [`control`] (notices and statistics while it runs).
+//! Limit: both devices have the same MTU, since the daemon sends no "packet too big".
+//!
+//! Map: [`config`] (what can be set), [`settings`] (the file), [`machine`] (can this machine do
+//! it?), `service` (the loop), [`station`] (the loop without its waiting), `link` (modes, and
+//! devices that go), [`path`] (sockets and rules), [`selection`] (which packets), [`choice`] (which
+//! back end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`kernel`] (what it
+//! is set to do), [`ruleset`] (what others have set up); for people: [`control`] (orders and
+//! questions), [`snapshot`] and [`metrics`] (what happened), `server` (over HTTP), `journal` (the
+//! log), `manager` (systemd).
 
+pub mod bridged;
+pub mod choice;
+pub mod config;
 pub mod control;
+mod journal;
+pub mod kernel;
+mod link;
+pub mod machine;
+mod manager;
+pub mod metrics;
 pub mod neighbours;
+pub mod path;
 pub mod rules;
+pub mod ruleset;
+mod schedule;
 pub mod selection;
+mod server;
+mod service;
+pub mod settings;
+pub mod snapshot;
 pub mod station;
 
+pub use config::{BackEnd, DaemonConfig, Forwarding, Mode, Place};
 pub use control::Control;
 pub use selection::Prefix;
+pub use service::run;
 pub use station::Station;
-
-use crate::io::PacketIo;
-use crate::io::inline::{Devices, Inline};
-use crate::sys::poll::Poll;
-use crate::sys::signals::Signals;
-use crate::sys::{Clock, process};
-use anyhow::{Context, Result, ensure};
-use control::{Order, Orders, Totals};
-use neighbours::Neighbours;
-use rules::Rules;
-use sansio::Side;
-use schemes::Scheme;
-use selection::Selection;
-use station::Departures;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::net::IpAddr;
-use std::process::Command;
-use wire::ethernet::Mac;
-
-/// How a daemon runs.
-#[derive(Clone, Debug)]
-pub struct DaemonConfig {
-    /// The base station's devices.
-    pub devices: Devices,
-    /// Where the mobile hosts are.
-    pub mobile: Prefix,
-    /// Next hops that need not be learned.
-    pub next_hops: Vec<(IpAddr, Mac)>,
-    /// Who may give it orders.
-    pub control: Control,
-}
-
-/// Tokens of the poll.
-const WIRED: u64 = 0;
-const RADIO: u64 = 1;
-const SIGNALS: u64 = 2;
-const ORDERS: u64 = 3;
-const RULES: u64 = 4;
-
-/// Runs a base station until SIGTERM, SIGINT, or the end of its controlling input.
-///
-/// # Errors
-/// If the devices or the rules cannot be had, or a device vanishes.
-pub fn run(config: &DaemonConfig, scheme: Scheme) -> Result<()> {
-    let signals = Signals::catch()?;
-    process::precise_timers()?;
-    process::keep_freed_memory();
-    let clock = Clock::starting_now();
-    let mut io = Inline::open(&config.devices, clock)?;
-    let (wired, radio) = (io.socket(Side::WIRED).interface(), io.socket(Side::RADIO).interface());
-    ensure!(
-        wired.mtu == radio.mtu,
-        "{} has an MTU of {} bytes, {} of {}: set them alike, since nobody here would tell a \
-         sender that its packets are too long",
-        wired.name,
-        wired.mtu,
-        radio.name,
-        radio.mtu
-    );
-    let selection = Selection {
-        mobile: config.mobile,
-        own: own_addresses()?,
-        wired: wired.mac,
-        radio: radio.mac,
-    };
-    let mut orders = Orders::open(&config.control)?;
-    let mut poll = Poll::new()?;
-    poll.add(io.socket(Side::WIRED), WIRED)?;
-    poll.add(io.socket(Side::RADIO), RADIO)?;
-    poll.add(&signals, SIGNALS)?;
-    if let Some(descriptor) = orders.descriptor() {
-        poll.add(descriptor, ORDERS)?;
-    }
-    let rules = selection.table(rules::TABLE, &config.devices.wired, &config.devices.radio)?;
-    let rules = Rules::install(&rules)?;
-    poll.add(&rules, RULES)?;
-    orders.answer("ready")?;
-
-    let departures =
-        if scheme.wants_departures() { Departures::Reported } else { Departures::Silent };
-    let neighbours = Neighbours::configured(config.next_hops.iter().copied());
-    let mut station = Station::new(keyed(scheme), departures, selection, neighbours);
-    let mut totals = Totals::default();
-    while !signals.caught() {
-        station.turn(&mut io)?;
-        totals.held_bytes_max = totals.held_bytes_max.max(station.engine().held_bytes());
-        let until = station.next_deadline().map(|at| clock.monotonic_at(at));
-        let ready = poll.wait(until)?;
-        // The kernel forwards again: to go on would send every packet twice.
-        ensure!(!ready.contains(&RULES), "nft has ended, and the rules with it");
-        if !ready.contains(&ORDERS) {
-            continue;
-        }
-        while let Some(order) = orders.next()? {
-            match order {
-                Order::Notice(notice) => station.notice(notice, &mut io),
-                Order::Statistics => {
-                    totals.overruns += io.overruns();
-                    orders.answer(&control::statistics(&station, totals, io.now()))?;
-                }
-                Order::Stop => return Ok(()),
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The scheme with a random key for its table of flows, so that nobody outside can choose
-/// four-tuples that collide in it.
-fn keyed(scheme: Scheme) -> Scheme {
-    let key = RandomState::new().build_hasher().finish();
-    match scheme {
-        Scheme::Snoop(agent) => {
-            let config = agent.config().clone();
-            Scheme::Snoop(Box::new(schemes::snoop::Agent::with_key(config, key)))
-        }
-        other => other,
-    }
-}
-
-/// The addresses of all devices of this network namespace.
-fn own_addresses() -> Result<Vec<IpAddr>> {
-    let output =
-        Command::new("ip").args(["-json", "address", "show"]).output().context("run ip address")?;
-    let devices: Vec<serde_json::Value> =
-        serde_json::from_slice(&output.stdout).context("read what ip address says")?;
-    let addresses = devices.iter().filter_map(|device| device["addr_info"].as_array()).flatten();
-    Ok(addresses.filter_map(|address| address["local"].as_str()?.parse().ok()).collect())
-}

@@ -5,30 +5,38 @@
 //!                                      ▲                                          │
 //!                                      └──────── Engine::on_departure ◀───────────┘
 //! ```
+//!
+//! A station that only looks on hands nothing on and lets the engine believe it did.
+//!
+//! What the kernel forwards (the fast path) is seen only: the engine gets it as any other packet,
+//! and what it sends on of it is left out, since that has left already. It cannot be withheld,
+//! changed or answered; each time the engine would have done so is counted.
 
-use super::neighbours::Neighbours;
-use super::selection::Selection;
-use crate::frame::{self, Link, NETWORK_AT, Virtio};
-use crate::io::PacketIo;
+use super::bridged::Filtering;
+use super::neighbours::{Way, Ways};
+use super::selection::{Selection, Verdict};
+use crate::frame::{self, Link, NETWORK_AT, Onward, Virtio};
+use crate::io::{Arrived, PacketIo};
 use anyhow::Result;
-use bytes::Bytes;
 use sansio::{
-    Delivery, DropReason, Engine, Event, Input, Instant, Notice, Packet, PacketId, PacketRef,
-    Priority, Side, Sink,
+    Cause, Delivery, DropReason, Engine, Event, Input, Instant, Notice, Packet, PacketId,
+    PacketRef, Priority, Side, Sink,
 };
 use serde::Serialize;
-use wire::ethernet::Mac;
 
 /// An engine between two sides.
 #[derive(Debug)]
 pub struct Station<E> {
     engine: E,
     departures: Departures,
+    acting: Acting,
     selection: Selection,
-    neighbours: Neighbours,
+    ways: Ways,
     outbox: Outbox,
     counters: Counters,
-    arrived: Vec<(Side, Bytes)>,
+    arrived: Vec<Arrived>,
+    /// The latest time that the engine was told.
+    told_at: Instant,
     /// What was put up for sending, by token; kept only if departures are reported.
     sent: Vec<Option<PacketRef>>,
     tokens: u32,
@@ -44,13 +52,33 @@ pub enum Departures {
     Silent,
 }
 
+/// Whether what an engine puts out is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acting {
+    /// Yes: what came in was taken from the kernel.
+    Helping,
+    /// No: the kernel forwards what came in, and the engine is told that it left.
+    Observing,
+}
+
 /// What went through, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Frames taken from the kernel.
     pub taken: u64,
-    /// Of these, frames with a datagram that a router would discard.
+    /// Frames seen that the kernel forwards (the fast path).
+    pub seen: u64,
+    /// Of both, frames with a datagram that a router would discard.
     pub invalid: u64,
+    /// Of those seen, packets that the engine would have withheld (SNOOP-DATA-4).
+    pub forwarded_all_the_same: u64,
+    /// Answers to those, left out since the mobile host answers itself.
+    pub answers_left_out: u64,
+    /// Of those seen, packets that the engine would have changed: data whose ACK shows by SACK
+    /// what the agent repairs (MOD-1).
+    pub forwarded_unchanged: u64,
+    /// Of those taken, frames that a bridge does not pass on.
+    pub filtered: u64,
     /// Frames seen that are the kernel's.
     pub left_to_kernel: u64,
     /// Packets handed to a device.
@@ -63,24 +91,23 @@ pub struct Counters {
     pub refused: u64,
     /// Packets that the engine let go of.
     pub discarded: u64,
+    /// Packets that the engine made or changed, and nobody sent: the station only looked on.
+    pub withheld: u64,
 }
 
 impl<E: Engine> Station<E> {
     /// A base station that has met nobody yet.
-    pub fn new(
-        engine: E,
-        departures: Departures,
-        selection: Selection,
-        neighbours: Neighbours,
-    ) -> Self {
+    pub fn new(engine: E, departures: Departures, selection: Selection, ways: Ways) -> Self {
         Station {
             engine,
             departures,
+            acting: Acting::Helping,
             selection,
-            neighbours,
-            outbox: Outbox { packets: Vec::new(), next_id: PacketId::FIRST, discarded: 0 },
+            ways,
+            outbox: Outbox::new(),
             counters: Counters::default(),
             arrived: Vec::new(),
+            told_at: Instant::ZERO,
             sent: Vec::new(),
             tokens: 0,
             refused: Vec::new(),
@@ -90,6 +117,34 @@ impl<E: Engine> Station<E> {
     /// The engine.
     pub fn engine(&self) -> &E {
         &self.engine
+    }
+
+    /// The same, to be told something.
+    pub fn engine_mut(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
+    /// Acts from here on, or only looks on.
+    pub fn act(&mut self, acting: Acting) {
+        self.acting = acting;
+    }
+
+    /// Takes other packets from here on, or from other devices, behind which hosts are to be
+    /// learned anew.
+    pub fn select(&mut self, selection: Selection, ways: Ways) {
+        self.selection = selection;
+        self.ways = ways;
+    }
+
+    /// Forgets all soft state (SNOOP-GEN-3), in answer to which nothing is sent.
+    pub fn forget(&mut self, now: Instant) {
+        self.engine.handle(Input::Notice(Notice::Forget), &mut self.outbox, now);
+        self.outbox.packets.clear();
+    }
+
+    /// Takes what the engine reported in the last turn and since; the next turn begins without.
+    pub fn take_events(&mut self) -> impl Iterator<Item = Event> {
+        self.outbox.events.drain(..)
     }
 
     /// What went through so far.
@@ -107,14 +162,18 @@ impl<E: Engine> Station<E> {
     /// # Errors
     /// If a device is gone.
     pub fn turn(&mut self, io: &mut impl PacketIo) -> Result<()> {
+        self.outbox.events.clear();
         let mut arrived = core::mem::take(&mut self.arrived);
         io.receive(&mut arrived)?;
         let now = io.now();
-        for (side, frame) in arrived.drain(..) {
-            self.on_frame(side, frame, io, now);
+        for frame in arrived.drain(..) {
+            let at = frame.at.unwrap_or(now).max(self.told_at);
+            self.told_at = at;
+            self.on_frame(frame, io, at);
         }
         self.arrived = arrived;
         if self.next_deadline().is_some_and(|at| at <= now) {
+            self.told_at = now;
             self.handle(Input::Timer, io, now);
         }
         self.flush(io, now);
@@ -124,28 +183,73 @@ impl<E: Engine> Station<E> {
     /// Passes on what became known about the link.
     pub fn notice(&mut self, notice: Notice, io: &mut impl PacketIo) {
         let now = io.now();
+        self.told_at = now;
         self.handle(Input::Notice(notice), io, now);
         self.flush(io, now);
     }
 
-    fn on_frame(&mut self, side: Side, bytes: Bytes, io: &mut impl PacketIo, now: Instant) {
-        let link = bytes.get(Virtio::BYTES..);
-        let Some(link) = link.filter(|link| self.selection.takes(side, link)) else {
-            self.counters.left_to_kernel += 1;
+    fn on_frame(&mut self, arrived: Arrived, io: &mut impl PacketIo, now: Instant) {
+        let Arrived { side, frame, .. } = arrived;
+        let link = frame.get(Virtio::BYTES..).unwrap_or_default();
+        let verdict = self.selection.verdict(side, link);
+        match verdict {
+            Verdict::Taken => self.counters.taken += 1,
+            Verdict::Seen => self.counters.seen += 1,
+            Verdict::NotOurs => {
+                self.counters.left_to_kernel += 1;
+                return;
+            }
+        }
+        debug_assert!(link.len() > NETWORK_AT - Virtio::BYTES, "a selected frame has IP");
+        let addresses = Link::of(link);
+        let packet = frame::parse(frame, self.outbox.new_id());
+        let (Ok(packet), Some(addresses)) = (packet, addresses) else {
+            self.counters.invalid += 1;
             return;
         };
-        self.counters.taken += 1;
-        let from = link[6..12].first_chunk().map(|octets| Mac(*octets));
-        debug_assert!(link.len() > NETWORK_AT - Virtio::BYTES, "a selected frame has IP");
-        match frame::parse(bytes, self.outbox.new_id()) {
-            Ok(packet) => {
-                if let Some(from) = from {
-                    self.neighbours.learn(packet.ip.source, from);
-                }
-                self.handle(Input::Arrival { side, packet: packet.into() }, io, now);
-            }
-            Err(_) => self.counters.invalid += 1,
+        if verdict == Verdict::Seen {
+            self.ways.learn(side, addresses, &packet, now);
+            self.on_seen(side, packet.into(), io, now);
+            return;
         }
+        let filtering = self.ways.learn(side, addresses, &packet, now);
+        let is_taken = self.acting == Acting::Helping;
+        if is_taken && self.ways.is_to_be_told(addresses.source, now) {
+            io.tell_bridge(side, addresses.source);
+        }
+        match filtering {
+            Filtering::Passes => {
+                self.handle(Input::Arrival { side, packet: packet.into() }, io, now)
+            }
+            Filtering::Filtered => self.counters.filtered += 1,
+        }
+    }
+
+    /// A packet that the kernel forwards: what the engine does with it has happened already.
+    fn on_seen(&mut self, side: Side, packet: PacketRef, io: &mut impl PacketIo, now: Instant) {
+        let withheld = self.outbox.discarded;
+        let arrival = Input::Arrival { side, packet: packet.clone() };
+        self.engine.handle(arrival, &mut self.outbox, now);
+        let is_withheld = self.outbox.discarded > withheld;
+        self.outbox.discarded = withheld;
+        self.counters.forwarded_all_the_same += u64::from(is_withheld);
+        let counters = &mut self.counters;
+        self.outbox.packets.retain(|(_, _, sent)| {
+            if PacketRef::ptr_eq(sent, &packet) {
+                return false;
+            }
+            let of_this = sent.parent == Some(packet.id);
+            let changed = of_this && sent.cause == Cause::Original;
+            // Whom the packet reaches all the same answers it.
+            let answer = of_this && is_withheld && sent.cause == Cause::AgentAck;
+            counters.forwarded_unchanged += u64::from(changed);
+            counters.answers_left_out += u64::from(answer);
+            !changed && !answer
+        });
+        if side == Side::WIRED && self.departures == Departures::Reported {
+            self.engine.on_departure(Side::RADIO, &packet, &mut self.outbox, now);
+        }
+        self.put_up(io);
     }
 
     /// One input, and everything that follows from it put up for sending.
@@ -165,29 +269,35 @@ impl<E: Engine> Station<E> {
 
     fn send(&mut self, side: Side, priority: Priority, packet: &PacketRef, io: &mut impl PacketIo) {
         self.counters.made += u64::from(packet.frame.is_none());
-        let Some(destination) = self.neighbours.find(packet.ip.destination) else {
-            self.route(side, packet, io);
-            return;
+        if self.acting == Acting::Observing {
+            self.counters.withheld += u64::from(packet.frame.is_none());
+            return self.on_left(side, packet);
+        }
+        let onward = match self.ways.of(packet, io.mac(side, priority)) {
+            Way::Known(onward) => onward,
+            Way::Kernel => return self.route(side, packet, io),
+            Way::Unknown => {
+                self.counters.refused += 1;
+                return;
+            }
         };
-        let link = Link { destination, source: io.mac(side, priority) };
         if packet.frame.is_some() || packet.segment_bytes.is_none() {
-            self.queue(side, priority, packet, link, io);
+            self.queue((side, priority), packet, onward, io);
         } else {
             for segment in frame::segments(packet) {
-                self.queue(side, priority, &segment.into(), link, io);
+                self.queue((side, priority), &segment.into(), onward, io);
             }
         }
     }
 
     fn queue(
         &mut self,
-        side: Side,
-        priority: Priority,
+        (side, priority): (Side, Priority),
         packet: &PacketRef,
-        link: Link,
+        onward: Onward,
         io: &mut impl PacketIo,
     ) {
-        match frame::write(packet, link) {
+        match frame::write(packet, onward) {
             Ok(frame) => {
                 io.queue(side, priority, self.tokens, frame);
                 self.on_sent(side, packet);
@@ -211,8 +321,12 @@ impl<E: Engine> Station<E> {
     }
 
     fn on_sent(&mut self, side: Side, packet: &PacketRef) {
-        self.tokens += 1;
         self.counters.sent += 1;
+        self.on_left(side, packet);
+    }
+
+    fn on_left(&mut self, side: Side, packet: &PacketRef) {
+        self.tokens += 1;
         if self.departures == Departures::Reported {
             self.sent.push((side == Side::RADIO).then(|| packet.clone()));
         }
@@ -249,10 +363,19 @@ struct Outbox {
     packets: Vec<(Side, Priority, PacketRef)>,
     next_id: PacketId,
     discarded: u64,
+    /// Reported since the last turn began.
+    events: Vec<Event>,
+}
+
+impl Outbox {
+    fn new() -> Self {
+        Outbox { packets: Vec::new(), next_id: PacketId::FIRST, discarded: 0, events: Vec::new() }
+    }
 }
 
 impl Sink for Outbox {
-    const TRACE: bool = false;
+    /// An engine reports interventions, of which there are few beside packets.
+    const TRACE: bool = true;
 
     #[inline]
     fn new_id(&mut self) -> PacketId {
@@ -272,5 +395,7 @@ impl Sink for Outbox {
 
     fn deliver(&mut self, _: Delivery) {}
 
-    fn event(&mut self, _: Event) {}
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
 }

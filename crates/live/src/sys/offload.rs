@@ -24,6 +24,37 @@ pub fn switch_off(interface: &str) -> Result<()> {
     Ok(())
 }
 
+/// What a device, or the kernel on its behalf, does with frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features {
+    /// Joins frames of one flow that arrive, in a way that can be undone.
+    pub generic_receive: bool,
+    /// The same in the device, which forgets what the frames were.
+    pub large_receive: bool,
+    /// Takes super-packets and cuts them into segments.
+    pub segmentation: bool,
+}
+
+/// What a device of the calling thread's network namespace does now.
+///
+/// # Errors
+/// If the device does not exist, or does not say.
+pub fn features(interface: &str) -> Result<Features> {
+    let get = |command| -> Result<u32> {
+        let attempt = || format!("ask {interface} for its offloads");
+        let mut request = request(interface).with_context(attempt)?;
+        let mut value = EthtoolValue { command, data: 0 };
+        request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
+        device_ioctl(SIOCETHTOOL, &mut request).with_context(attempt)?;
+        Ok(value.data)
+    };
+    Ok(Features {
+        generic_receive: get(GET_GRO)? != 0,
+        large_receive: get(GET_FLAGS)? & FLAG_LRO != 0,
+        segmentation: get(GET_TSO)? != 0,
+    })
+}
+
 /// An ioctl's argument for a device.
 pub(super) fn request(interface: &str) -> Result<libc::ifreq> {
     // SAFETY: all zero is a valid ifreq.
@@ -56,6 +87,11 @@ struct EthtoolValue {
 
 /// linux/sockios.h.
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
+/// linux/ethtool.h: ETHTOOL_GGRO, ETHTOOL_GFLAGS, ETH_FLAG_LRO, ETHTOOL_GTSO.
+const GET_GRO: u32 = 0x2b;
+const GET_FLAGS: u32 = 0x25;
+const FLAG_LRO: u32 = 1 << 15;
+const GET_TSO: u32 = 0x1e;
 /// linux/ethtool.h: ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO.
 const SWITCHES: [(&str, u32); 4] = [
     ("transmit segmentation", 0x1f),

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM as a flag, and as a descriptor for those who wait in [`super::poll`].
+//! Ctrl-C and SIGTERM as a flag, SIGHUP as another for those who ask for it, and all of them as a
+//! descriptor for those who wait in [`super::poll`].
 //!
 //! What a signal handler writes to, and who installed it, is the only mutable static of this
 //! project: a handler has no other way to tell.
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 static CAUGHT: AtomicBool = AtomicBool::new(false);
+static HUNG_UP: AtomicBool = AtomicBool::new(false);
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 static HANDLERS: Mutex<Weak<Handlers>> = Mutex::new(Weak::new());
 
@@ -20,10 +22,11 @@ pub struct Signals(Arc<Handlers>);
 #[derive(Debug)]
 struct Handlers {
     wake: OwnedFd,
-    before: [libc::sigaction; 2],
+    before: Vec<(libc::c_int, libc::sigaction)>,
 }
 
-const CAUGHT_SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+const ENDING: &[libc::c_int] = &[libc::SIGINT, libc::SIGTERM];
+const ENDING_AND_HANGUP: &[libc::c_int] = &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 impl Signals {
     /// Begins to catch, or joins those who do.
@@ -31,18 +34,37 @@ impl Signals {
     /// # Errors
     /// If the process is out of descriptors.
     pub fn catch() -> Result<Self> {
+        Self::catch_these(ENDING)
+    }
+
+    /// The same with SIGHUP, for [`Signals::take_hangup`].
+    ///
+    /// # Errors
+    /// If the process is out of descriptors.
+    pub fn catch_with_hangup() -> Result<Self> {
+        Self::catch_these(ENDING_AND_HANGUP)
+    }
+
+    fn catch_these(signals: &[libc::c_int]) -> Result<Self> {
         let mut handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(handlers) = handlers.upgrade() {
             return Ok(Signals(handlers));
         }
-        let installed = Arc::new(Handlers::install()?);
+        let installed = Arc::new(Handlers::install(signals)?);
         *handlers = Arc::downgrade(&installed);
         Ok(Signals(installed))
     }
 
-    /// True once one of the signals came.
+    /// True once a signal came that asks for the end.
     pub fn caught(&self) -> bool {
         CAUGHT.load(Ordering::SeqCst)
+    }
+
+    /// True if SIGHUP came since this was last asked.
+    pub fn take_hangup(&self) -> bool {
+        // Nothing to read is fine; what comes from here on makes it readable again.
+        let _count = rustix::io::read(&self.0.wake, &mut [0_u8; 8]);
+        HUNG_UP.swap(false, Ordering::SeqCst)
     }
 }
 
@@ -53,38 +75,40 @@ impl AsFd for Signals {
 }
 
 impl Handlers {
-    fn install() -> Result<Self> {
+    fn install(signals: &[libc::c_int]) -> Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .context("make a descriptor for signals")?;
         CAUGHT.store(false, Ordering::SeqCst);
+        HUNG_UP.store(false, Ordering::SeqCst);
         WAKE.store(wake.as_raw_fd(), Ordering::SeqCst);
         let handler: extern "C" fn(libc::c_int) = on_signal;
-        let before = CAUGHT_SIGNALS.map(|signal| {
+        let install = |signal: &libc::c_int| {
             // SAFETY: all zero is a valid sigaction: default action, empty mask, no flags.
             let (mut action, mut before): (libc::sigaction, libc::sigaction) =
                 unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
             action.sa_sigaction = handler as libc::sighandler_t;
             // SAFETY: both pointers outlive the call; the handler only does what is allowed in one.
-            unsafe { libc::sigaction(signal, &action, &mut before) };
-            before
-        });
-        Ok(Handlers { wake, before })
+            unsafe { libc::sigaction(*signal, &action, &mut before) };
+            (*signal, before)
+        };
+        Ok(Handlers { wake, before: signals.iter().map(install).collect() })
     }
 }
 
 impl Drop for Handlers {
     fn drop(&mut self) {
-        for (signal, before) in CAUGHT_SIGNALS.into_iter().zip(&self.before) {
+        for (signal, before) in &self.before {
             // SAFETY: the pointer outlives the call; `before` is what sigaction(2) had given.
-            unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
+            unsafe { libc::sigaction(*signal, before, std::ptr::null_mut()) };
         }
         WAKE.store(-1, Ordering::SeqCst);
     }
 }
 
-/// Raises the flag and wakes whoever waits.
-extern "C" fn on_signal(_: libc::c_int) {
-    CAUGHT.store(true, Ordering::SeqCst);
+/// Raises the signal's flag and wakes whoever waits.
+extern "C" fn on_signal(signal: libc::c_int) {
+    let flag = if signal == libc::SIGHUP { &HUNG_UP } else { &CAUGHT };
+    flag.store(true, Ordering::SeqCst);
     let wake = WAKE.load(Ordering::SeqCst);
     if wake >= 0 {
         let one = 1_u64;

@@ -6,3 +6,4 @@ mod daemon_loop;
 mod frames;
 mod hops;
 mod hostile;
+mod ways;

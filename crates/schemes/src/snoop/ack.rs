@@ -15,7 +15,7 @@ use super::config::{Config, Repair};
 use super::flow::{ECN_FLAGS, Flow, Timed};
 use super::resend::{Occasion, resend};
 use super::timers::{Timer, arm_round_trip};
-use super::{Context, aside, assist, disclosure, repair, restart, rule, sack};
+use super::{Context, Fate, aside, assist, disclosure, repair, restart, rule, sack};
 use sansio::{DropReason, Instant, PacketRef, Priority, Side, Sink};
 use wire::tcp::{Flags, Header, Seq, TcpOption};
 
@@ -124,14 +124,19 @@ pub(super) fn is_pure(flow: &Flow, header: &Header, payload_bytes: u32) -> bool 
         })
 }
 
-/// A segment with an ACK from the mobile host.
+/// A segment from the mobile host. The flow is over once its FIN is acknowledged (SNOOP-DATA-8).
+#[inline(never)]
 pub(super) fn snoop_ack(
     flow: &mut Flow,
     packet: PacketRef,
     context: &mut Context<'_, impl Sink>,
     now: Instant,
-) {
-    let Some(tcp) = packet.as_tcp() else { return };
+) -> Fate {
+    let Some(tcp) = packet.as_tcp() else { return Fate::Keep };
+    if !tcp.flags.contains(Flags::ACK) || flow.is_far(tcp.ack) {
+        context.sink.send(Side::WIRED, Priority::Normal, packet);
+        return Fate::Keep;
+    }
     flow.active_at = now;
     flow.mobile_at = now;
     flow.segments_unanswered = 0;
@@ -180,6 +185,7 @@ pub(super) fn snoop_ack(
         repair::repair(flow, context, now);
         restart::on_mobile_heard(flow, context, now);
     }
+    if flow.fin.is_some() && flow.fin == flow.last_ack { Fate::Forget } else { Fate::Keep }
 }
 
 /// An ACK that is not above the last one: a sign of a loss, perhaps. Returns its case.
@@ -274,7 +280,7 @@ fn verdict(
 
 /// SNOOP-ACK-1: frees what is acknowledged and takes a round-trip sample. Returns when the newest
 /// departed of what only the sender had sent again.
-#[inline]
+#[inline(always)]
 fn on_new_ack(
     flow: &mut Flow,
     ack: Seq,

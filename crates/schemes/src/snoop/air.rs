@@ -4,14 +4,15 @@ use super::config::Probe;
 use sansio::{BitRate, Duration, Instant};
 
 /// Rate estimate and probe budget of one radio link.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Air {
-    /// The last departure: when, how many bytes.
-    last: Option<(Instant, u32)>,
+    /// The last departure: when, how many bytes; none before the first.
+    last_at: Instant,
+    last_bytes: u32,
     /// The fastest departure of the current and of the previous span.
-    fastest: [Option<Pace>; 2],
-    span_began_at: Instant,
-    span_departures: u32,
+    fastest: [Pace; 2],
+    span_ends_at: Instant,
+    span_departures: u64,
     /// When the probes sent so far will have used up no more than their share.
     balanced_at: Instant,
 }
@@ -24,6 +25,10 @@ struct Pace {
 }
 
 impl Pace {
+    /// Slower than any other: none is known.
+    const NONE: Pace = Pace { bytes: 0, nanos: 1 };
+
+    #[inline]
     fn is_faster_than(self, other: Pace) -> bool {
         u128::from(self.bytes) * u128::from(other.nanos)
             > u128::from(other.bytes) * u128::from(self.nanos)
@@ -33,34 +38,44 @@ impl Pace {
 /// After this long the fastest departure is replaced, so that a slower link is noticed,
 const SPAN: Duration = Duration::from_secs(10);
 /// and after so many departures: the few packets of an outage say nothing about the rate.
-const SPAN_DEPARTURES: u32 = 1_000;
+const SPAN_DEPARTURES: u64 = 1_000;
 
 impl Air {
+    /// Nothing has departed.
+    pub(super) fn new() -> Self {
+        Air {
+            last_at: Instant::ZERO,
+            last_bytes: 0,
+            fastest: [Pace::NONE; 2],
+            span_ends_at: Instant::ZERO + SPAN,
+            span_departures: 0,
+            balanced_at: Instant::ZERO,
+        }
+    }
+
     /// A packet of `bytes` bytes begins to go onto the air. Two departures are never closer than
     /// the first takes; so the fastest pair shows the link's rate, and no pair overstates it.
     #[inline]
     pub(super) fn on_departure(&mut self, bytes: u32, now: Instant) {
-        let last = self.last.replace((now, bytes));
-        let Some((last_at, last_bytes)) = last else { return };
-        let pace = Pace { bytes: last_bytes, nanos: now.since(last_at).as_nanos() };
-        if pace.nanos == 0 {
+        let nanos = now.since(self.last_at).as_nanos();
+        let pace = Pace { bytes: self.last_bytes, nanos };
+        (self.last_at, self.last_bytes) = (now, bytes);
+        if pace.bytes == 0 || nanos == 0 {
             return;
         }
-        self.span_departures = self.span_departures.saturating_add(1);
-        if self.span_departures > SPAN_DEPARTURES && now.since(self.span_began_at) > SPAN {
-            self.fastest = [Some(pace), self.fastest[0]];
-            (self.span_began_at, self.span_departures) = (now, 0);
-        } else if self.fastest[0].is_none_or(|fastest| pace.is_faster_than(fastest)) {
-            self.fastest[0] = Some(pace);
+        self.span_departures += 1;
+        if now > self.span_ends_at && self.span_departures > SPAN_DEPARTURES {
+            self.fastest = [pace, self.fastest[0]];
+            (self.span_ends_at, self.span_departures) = (now + SPAN, 0);
+        } else if pace.is_faster_than(self.fastest[0]) {
+            self.fastest[0] = pace;
         }
     }
 
     /// The link's rate.
     pub(super) fn rate(&self, probe: &Probe) -> BitRate {
-        let seen = match self.fastest {
-            [Some(a), Some(b)] => Some(if b.is_faster_than(a) { b } else { a }),
-            [a, b] => a.or(b),
-        };
+        let [a, b] = self.fastest;
+        let seen = Some(if b.is_faster_than(a) { b } else { a }).filter(|pace| pace.bytes > 0);
         let seen = seen.map(|pace| {
             let bps = u128::from(pace.bytes) * 8_000_000_000 / u128::from(pace.nanos);
             BitRate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
@@ -99,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_the_fastest_pair_of_departures() {
-        let mut air = Air::default();
+        let mut air = Air::new();
         assert_eq!(air.rate(&probe()), BitRate::from_mbps(2));
         // 1500 bytes at 20 Mbit/s take 600 us; the second gap is idle time.
         for (micros, bytes) in [(0, 1500), (600, 1500), (9_600, 40)] {
@@ -110,7 +125,7 @@ mod tests {
 
     #[test]
     fn probes_take_their_share_of_the_air_and_no_more() {
-        let mut air = Air::default();
+        let mut air = Air::new();
         let config = Probe { link_rate: Some(BitRate::from_mbps(20)), ..probe() };
         let sent = (0..1_000_000)
             .filter(|micro| air.admit(53, &config, Instant::ZERO + Duration::from_micros(*micro)))

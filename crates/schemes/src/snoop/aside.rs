@@ -47,7 +47,7 @@ impl Rest {
 }
 
 impl Reason {
-    fn text(self) -> &'static str {
+    pub(super) fn text(self) -> &'static str {
         match self {
             Reason::AcksElsewhere => "no ACK of the mobile host passes here",
             Reason::RepairsUnneeded => "most local retransmissions were not needed",

@@ -66,7 +66,7 @@ pub(super) enum Verdict {
 }
 
 /// A segment with data or FIN from the fixed host. `range` is its sequence range.
-#[inline]
+#[inline(never)]
 pub(super) fn snoop_data(
     flow: &mut Flow,
     packet: &PacketRef,
@@ -74,6 +74,9 @@ pub(super) fn snoop_data(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Verdict {
+    if flow.is_far(range.0) {
+        start_anew(flow, range.0, context.config, now);
+    }
     flow.active_at = now;
     flow.sender_at = now;
     let Some(tcp) = packet.as_tcp() else { return Verdict::Forward };
@@ -91,6 +94,13 @@ pub(super) fn snoop_data(
     }
     on_new(flow, packet, range, context, now);
     Verdict::Forward
+}
+
+/// The flow's four-tuple belongs to another connection now.
+#[cold]
+fn start_anew(flow: &mut Flow, start: Seq, config: &Config, now: Instant) {
+    *flow = Flow::new(flow.key, start, config, now);
+    flow.timers.set(Timer::Idle, now + config.flow_idle);
 }
 
 /// A segment that was seen before, in part at least.
@@ -145,7 +155,7 @@ fn on_new(
     if aside::leaves_alone(flow, context, now) {
         return;
     }
-    if !has_room(flow, (packet, range), Room::BelowMark, context) {
+    if !has_room(flow, (packet, range), Age::New, context) {
         return;
     }
     if flow.timed == Timed::Nothing {
@@ -154,7 +164,7 @@ fn on_new(
             Departures::AssumedWhenSent => Timed::Running(range.1, now),
         };
     }
-    keep(flow, packet, range, (context, now), |flow, entry| flow.cache.push(entry));
+    keep(flow, (packet, Age::New), range, (context, now));
 }
 
 /// SNOOP-DATA-3: forwarded by the caller; its counter starts again (SNOOP-DATA-6).
@@ -203,27 +213,23 @@ fn on_uncached(
     flow.timed = Timed::Nothing;
     context.shared.statistics.sender_retransmissions += 1;
     rule(context.sink, flow.key, Some(packet.id), ("SNOOP-DATA-5", "marked", range.0.0.into()));
-    if flow.aside.is_some() || !has_room(flow, (packet, range), Room::BelowLimit, context) {
+    if flow.aside.is_some() || !has_room(flow, (packet, range), Age::Old, context) {
         return;
     }
-    keep(flow, packet, range, (context, now), |flow, entry| {
-        let start = entry.start;
-        flow.cache.insert(Entry { sender_retransmitted: true, ..entry });
-        flow.evidence.on_filled(start);
-    });
+    keep(flow, (packet, Age::Old), range, (context, now));
     if let Some(ack) = flow.last_ack {
         // What it displaced, or the first segments of a super-packet, may be acknowledged.
         while flow.cache.pop_acknowledged(ack, |_| ()).is_some() {}
     }
 }
 
-/// Which part of the cache a segment may use (SNOOP-CACHE-3).
+/// Whether data was seen before.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Room {
-    /// The newest data: up to the high-water mark.
-    BelowMark,
-    /// Older data, which matters more: all of it.
-    BelowLimit,
+enum Age {
+    /// The newest: it may use the cache up to the high-water mark (SNOOP-CACHE-3).
+    New,
+    /// Older data, which matters more: all of the cache. The sender sent it more than once.
+    Old,
 }
 
 /// True if the cache may take the packet; otherwise that is counted and reported.
@@ -231,13 +237,13 @@ enum Room {
 fn has_room(
     flow: &Flow,
     (packet, range): (&Packet, (Seq, Seq)),
-    room: Room,
+    age: Age,
     context: &mut Context<'_, impl Sink>,
 ) -> bool {
     let config: &Config = context.config;
-    let percent = match room {
-        Room::BelowMark => u64::from(config.cache_mark_percent),
-        Room::BelowLimit => 100,
+    let percent = match age {
+        Age::New => u64::from(config.cache_mark_percent),
+        Age::Old => 100,
     };
     let exceeds = |count: u64, limit: u32| count * 100 > u64::from(limit) * percent;
     let segments = flow.cache.len() as u64 + u64::from(packet.segments());
@@ -272,22 +278,21 @@ fn leave_uncached(
     super::limit(context.sink, flow.key, name, segments);
 }
 
-/// Puts a packet's segments into the cache, by `put`, and sees to the persist timer.
-#[inline]
+/// Puts a packet's segments into the cache and sees to the persist timer.
+#[inline(always)]
 fn keep(
     flow: &mut Flow,
-    packet: &PacketRef,
+    (packet, age): (&PacketRef, Age),
     range: (Seq, Seq),
     (context, now): (&mut Context<'_, impl Sink>, Instant),
-    put: impl Fn(&mut Flow, Entry),
 ) {
     let assumed = context.config.departures == Departures::AssumedWhenSent;
     context.shared.statistics.cached += u64::from(packet.segments());
     let last = match packet.segment_bytes {
         None => range,
-        Some(size) => keep_all_but_last(flow, (packet, size), range, (assumed, now), &put),
+        Some(size) => keep_all_but_last(flow, (packet, age), (range, size), (assumed, now)),
     };
-    keep_segment(flow, packet, last, (assumed, now), &put);
+    keep_segment(flow, (packet, age), last, (assumed, now));
     let waiting = flow.sent.wrapping_sub(flow.next_departure);
     flow.disclosure.on_new_data(range.1, waiting, flow.last_ack);
     if assumed {
@@ -304,27 +309,25 @@ fn keep(
 #[cold]
 fn keep_all_but_last(
     flow: &mut Flow,
-    (packet, size): (&PacketRef, NonZeroU16),
-    (mut start, end): (Seq, Seq),
+    (packet, age): (&PacketRef, Age),
+    ((mut start, end), size): ((Seq, Seq), NonZeroU16),
     (assumed, now): (bool, Instant),
-    put: &impl Fn(&mut Flow, Entry),
 ) -> (Seq, Seq) {
     for _ in 1..packet.segments() {
         let segment_end = start + u32::from(size.get());
-        keep_segment(flow, packet, (start, segment_end), (assumed, now), put);
+        keep_segment(flow, (packet, age), (start, segment_end), (assumed, now));
         start = segment_end;
     }
     (start, end)
 }
 
 /// Puts one segment of a packet into the cache. `assumed`: it counts as departed.
-#[inline]
+#[inline(always)]
 fn keep_segment(
     flow: &mut Flow,
-    packet: &PacketRef,
+    (packet, age): (&PacketRef, Age),
     (start, end): (Seq, Seq),
     (assumed, now): (bool, Instant),
-    put: &impl Fn(&mut Flow, Entry),
 ) {
     let sent_order = flow.sent;
     flow.sent = flow.sent.wrapping_add(1);
@@ -340,10 +343,16 @@ fn keep_segment(
         departed_order: flow.departures,
         copy: if assumed { Copy::Departed } else { Copy::Queued },
         retransmissions: 0,
-        sender_retransmitted: false,
+        sender_retransmitted: age == Age::Old,
         sacked: false,
     };
-    put(flow, entry);
+    match age {
+        Age::New => flow.cache.push(entry),
+        Age::Old => {
+            flow.cache.insert(entry);
+            flow.evidence.on_filled(start);
+        }
+    }
 }
 
 /// SNOOP-DATA-4: the mobile host's last ACK once more, to the fixed host, which seems not to know

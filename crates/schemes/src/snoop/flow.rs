@@ -93,6 +93,8 @@ pub(super) struct Flow {
     pub(super) evidence: Evidence,
     /// Agent ACKs in the current second (MOD-14).
     pub(super) agent_acks: RatePerSecond,
+    /// When it was first seen.
+    pub(super) began_at: Instant,
 }
 
 /// What the mobile host last said beside its ACK.
@@ -136,7 +138,8 @@ pub(super) struct WiredRoundTrip {
 /// A count that starts again each second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RatePerSecond {
-    began_at: Instant,
+    /// Which second of the agent's clock.
+    second: u32,
     count: u32,
 }
 
@@ -186,6 +189,7 @@ impl Flow {
             rest: Rest::NONE,
             timers: Timers::new(),
             queued_deadline: None,
+            began_at: now,
         }
     }
 
@@ -301,8 +305,9 @@ impl WiredRoundTrip {
 impl RatePerSecond {
     /// Counts one more; false if that exceeds `limit` in this second.
     pub(super) fn admit(&mut self, limit: u32, now: Instant) -> bool {
-        if now.since(self.began_at) >= Duration::from_secs(1) {
-            *self = RatePerSecond { began_at: now, count: 0 };
+        let second = (now.as_nanos() / 1_000_000_000) as u32;
+        if second != self.second {
+            *self = RatePerSecond { second, count: 0 };
         }
         if self.count >= limit {
             return false;

@@ -11,10 +11,10 @@
 //! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
 //! `resend` (a local retransmission). What today adds: `sack` and `repair` (every hole at once),
 //! `disclosure` (which losses the sender learns of), `restart` (after an outage), `hosts`
-//! (what the flows of one mobile host tell of each other), `assist` (senders
-//! without SACK), `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on
-//! probes). The other direction, from the mobile host: `nack`, with `uplink` for the state of one
-//! connection. [`config`] has every parameter and the presets.
+//! (what the flows of one mobile host tell of each other), `assist` (senders without SACK),
+//! `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on probes), `view`
+//! (what an operator sees). The other direction, from the mobile host: `nack`, with `uplink` for
+//! the state of one connection. [`config`] has every parameter and the presets.
 //!
 //! What every packet passes through is kept short, and what is rare out of line (`#[cold]`,
 //! `#[inline(never)]`): together with the rest of a simulation it has to fit the processor's first
@@ -44,10 +44,12 @@ mod statistics;
 mod timers;
 mod trial;
 mod uplink;
+mod view;
 mod yielding;
 
 pub use config::Config;
 pub use statistics::Statistics;
+pub use view::{FlowView, Heading};
 
 use air::Air;
 use flow::Flow;
@@ -59,8 +61,8 @@ use sansio::{
     Instant, Notice, Packet, PacketId, PacketRef, Priority, Side, Sink, TimerQueue,
 };
 use std::rc::Rc;
-use timers::Timer;
 use wire::tcp::{Flags, Header, Seq};
+use yielding::flow_at;
 
 /// The agent of one base station. What every packet needs comes first; `repr(C)` keeps the order.
 #[derive(Clone, Debug)]
@@ -90,6 +92,17 @@ struct Shared {
     held_bytes: u64,
     air: Air,
     statistics: Statistics,
+}
+
+impl Shared {
+    /// Brings the total of cached bytes up to date after a flow's turn, at the beginning of which
+    /// it held so many. True if one of its timers was touched, too.
+    #[inline]
+    fn settle(&mut self, flow: &mut Flow, held_before: u32) -> bool {
+        self.held_bytes += u64::from(flow.cache.bytes());
+        self.held_bytes -= u64::from(held_before);
+        flow.timers.take_touched()
+    }
 }
 
 /// What a procedure needs beside its flow.
@@ -127,11 +140,7 @@ impl Agent {
             uplinks: Uplinks::with_key(key),
             hosts: Hosts::with_key(key),
             recent: 0,
-            shared: Shared {
-                statistics: Statistics::default(),
-                held_bytes: 0,
-                air: Air::default(),
-            },
+            shared: Shared { statistics: Statistics::default(), held_bytes: 0, air: Air::new() },
         }
     }
 
@@ -173,7 +182,7 @@ impl Agent {
     }
 
     /// A packet from the fixed host's side.
-    #[inline(never)]
+    #[inline(always)]
     fn on_wired_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
         let Some(tcp) = packet.as_tcp() else {
             return sink.send(Side::RADIO, Priority::Normal, packet);
@@ -189,19 +198,22 @@ impl Agent {
         if range.0 == range.1 {
             return sink.send(Side::RADIO, Priority::Normal, packet);
         }
-        let slot = match self.is_recent(&packet, Origin::Fixed) {
-            true => Some(self.recent),
-            false => self.find_or_begin(&packet, range.0, sink, now),
+        let flow = loop {
+            // Nearly always.
+            if let Some(flow) = flow_at(&mut self.flows, self.recent)
+                && flow.key.is_of(&packet)
+            {
+                break flow;
+            }
+            if !self.find_or_begin(&packet, range.0, sink, now) {
+                return sink.send(Side::RADIO, Priority::Normal, packet);
+            }
         };
-        let mut verdict = data::Verdict::Forward;
-        if let Some(slot) = slot {
-            self.with_flow(slot, sink, |flow, context| {
-                if flow.is_far(range.0) {
-                    start_anew(flow, range.0, context.config, now);
-                }
-                verdict = data::snoop_data(flow, &packet, range, context, now);
-                Fate::Keep
-            });
+        let held_before = flow.cache.bytes();
+        let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
+        let verdict = data::snoop_data(flow, &packet, range, &mut context, now);
+        if self.shared.settle(flow, held_before) {
+            self.requeue_or_forget(self.recent, Fate::Keep);
         }
         match verdict {
             data::Verdict::Forward => sink.send(Side::RADIO, Priority::Normal, packet),
@@ -210,7 +222,7 @@ impl Agent {
     }
 
     /// A packet from the mobile host's side.
-    #[inline(never)]
+    #[inline(always)]
     fn on_radio_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
         let Some(tcp) = packet.as_tcp() else {
             return sink.send(Side::WIRED, Priority::Normal, packet);
@@ -219,36 +231,52 @@ impl Agent {
             self.on_syn_or_reset(&packet, tcp, Origin::Mobile);
             return sink.send(Side::WIRED, Priority::Normal, packet);
         }
-        let data =
-            (!packet.payload.is_empty() || tcp.flags.contains(Flags::FIN)).then(|| packet.clone());
-        let slot = self.slot_of(&packet, Origin::Mobile).filter(|_| tcp.flags.contains(Flags::ACK));
-        match slot {
-            None => sink.send(Side::WIRED, Priority::Normal, packet),
-            Some(slot) => self.on_acknowledgment(slot, packet, sink, now),
-        }
-        if let Some(data) = data {
-            self.on_uplink_data(&data, sink, now);
+        let flow = loop {
+            if let Some(flow) = flow_at(&mut self.flows, self.recent)
+                && flow.key.is_reverse_of(&packet)
+            {
+                break flow;
+            }
+            if !self.look_up(&packet, Origin::Mobile) {
+                return sink.send(Side::WIRED, Priority::Normal, packet);
+            }
+        };
+        let held_before = flow.cache.bytes();
+        let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
+        let fate = ack::snoop_ack(flow, packet, &mut context, now);
+        if self.shared.settle(flow, held_before) || fate == Fate::Forget {
+            self.requeue_or_forget(self.recent, fate);
         }
     }
 
-    /// A segment with an ACK for a flow with state.
-    #[inline]
-    fn on_acknowledgment(
-        &mut self,
-        slot: u32,
-        packet: PacketRef,
-        sink: &mut impl Sink,
-        now: Instant,
-    ) {
-        self.with_flow(slot, sink, |flow, context| {
-            if packet.as_tcp().is_some_and(|tcp| flow.is_far(tcp.ack)) {
-                context.sink.send(Side::WIRED, Priority::Normal, packet);
-                return Fate::Keep;
+    /// The same of one with data, or from a mobile host that may have been silent.
+    #[inline(never)]
+    fn on_other_radio_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
+        let data = has_data(&packet).then(|| packet.clone());
+        let heard = self.hosts.any_silent().then_some(packet.ip.source);
+        self.on_radio_arrival(packet, sink, now);
+        if let Some(data) = data {
+            self.on_uplink_data(&data, sink, now);
+        }
+        if let Some(address) = heard {
+            self.on_host_heard(address, sink, now);
+        }
+    }
+
+    /// Any input but a packet from either side.
+    #[inline(never)]
+    fn on_other(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        match input {
+            Input::Timer => self.on_timer(sink, now),
+            Input::Verdict { side: Side::RADIO, packet, acknowledged: false } => {
+                self.on_given_up(&packet, sink, now);
             }
-            ack::snoop_ack(flow, packet, context, now);
-            let finished = flow.fin.zip(flow.last_ack).is_some_and(|(fin, ack)| fin == ack);
-            if finished { Fate::Forget } else { Fate::Keep }
-        });
+            Input::Verdict { .. } => {}
+            Input::Notice(notice) => self.on_notice(notice, sink, now),
+            Input::Arrival { packet, .. } => {
+                sink.discard(packet, DropReason::Rule("no such side"));
+            }
+        }
     }
 
     /// A packet goes onto the air.
@@ -262,7 +290,7 @@ impl Agent {
         if range.0 == range.1 {
             return;
         }
-        let recent = self.flows.get_mut(self.recent as usize).and_then(Option::as_mut);
+        let recent = flow_at(&mut self.flows, self.recent);
         if recent.is_none_or(|flow| !resend::on_next_departure(flow, packet, range, now)) {
             self.on_other_departure(packet, range, sink, now);
         }
@@ -277,11 +305,12 @@ impl Agent {
         sink: &mut impl Sink,
         now: Instant,
     ) {
-        let Some(slot) = self.slot_of(packet, Origin::Fixed) else { return };
-        self.with_flow(slot, sink, |flow, context| {
-            resend::on_departure(flow, packet, range, context, now);
-            Fate::Keep
-        });
+        if self.look_up(packet, Origin::Fixed) {
+            self.with_flow(self.recent, sink, |flow, context| {
+                resend::on_departure(flow, packet, range, context, now);
+                Fate::Keep
+            });
+        }
     }
 
     /// The link layer has given a frame up.
@@ -289,19 +318,18 @@ impl Agent {
     fn on_given_up(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
         let Some(tcp) = packet.as_tcp().filter(|_| self.wants_verdicts()) else { return };
         let range = range(tcp, packet);
-        let Some(slot) = self.slot_of(packet, Origin::Fixed) else { return };
-        self.with_flow(slot, sink, |flow, context| {
-            repair::on_given_up(flow, range, context, now);
-            Fate::Keep
-        });
+        if self.look_up(packet, Origin::Fixed) {
+            self.with_flow(self.recent, sink, |flow, context| {
+                repair::on_given_up(flow, range, context, now);
+                Fate::Keep
+            });
+        }
     }
 
-    #[inline(never)]
+    #[inline]
     fn on_timer(&mut self, sink: &mut impl Sink, now: Instant) {
-        while let Some(slot) = self.timers.pop_due(now) {
-            if let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) {
-                flow.queued_deadline = None;
-            }
+        while let Some((slot, _)) = self.timers.next().filter(|(_, at)| *at <= now) {
+            // Whatever fires is over or set to a later time, and then so is the place in the queue.
             let fate = self.with_flow(slot, sink, |flow, context| timers::fire(flow, context, now));
             if fate == Fate::Silent {
                 self.on_silence(slot, sink, now);
@@ -319,6 +347,7 @@ impl Agent {
             Notice::MobileUp(address) => (false, self.hosts.set_away(address, None)),
             Notice::LinkMayBeUp(Side::RADIO) => return self.on_hint(sink, now),
             Notice::Forget => return self.forget_all(),
+            Notice::ForgetFlow(key) => return self.forget_connection(&key),
             _ => return,
         };
         for slot in slots {
@@ -336,50 +365,13 @@ impl Agent {
     #[cold]
     fn on_syn_or_reset(&mut self, packet: &Packet, tcp: &Header, origin: Origin) {
         let Some(key) = origin.flow_of(packet) else { return };
-        self.forget(&key);
-        self.uplinks.forget(&key.reversed());
+        self.forget_connection(&key);
         self.handshakes.note(key, origin, tcp);
     }
 
-    /// Lets `act` have a flow, then does what it says, and brings the total of cached bytes and the
-    /// flow's place in the timer queue up to date.
-    #[inline]
-    fn with_flow<S: Sink>(
-        &mut self,
-        slot: u32,
-        sink: &mut S,
-        act: impl FnOnce(&mut Flow, &mut Context<'_, S>) -> Fate,
-    ) -> Fate {
-        let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else {
-            return Fate::Forget;
-        };
-        let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
-        let before = flow.cache.bytes();
-        let fate = act(flow, &mut context);
-        let bytes = flow.cache.bytes();
-        self.shared.held_bytes += u64::from(bytes);
-        self.shared.held_bytes -= u64::from(before);
-        if fate == Fate::Forget {
-            let key = flow.key;
-            self.forget(&key);
-        } else if flow.timers.take_touched() {
-            self.requeue(slot);
-        }
-        fate
-    }
-
-    /// Brings the place of a flow in the timer queue up to date.
-    #[cold]
-    fn requeue(&mut self, slot: u32) {
-        let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
-        let deadline = flow.timers.next().map(|(_, at)| at);
-        if deadline != flow.queued_deadline {
-            flow.queued_deadline = deadline;
-            match deadline {
-                Some(at) => self.timers.set(slot, at),
-                None => self.timers.clear(slot),
-            }
-        }
+    fn forget_connection(&mut self, key: &FlowKey) {
+        self.forget(key);
+        self.uplinks.forget(&key.reversed());
     }
 
     /// SNOOP-GEN-3: all state is soft.
@@ -400,24 +392,15 @@ impl Engine for Agent {
     fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         match input {
             Input::Arrival { side: Side::WIRED, packet } => {
-                self.on_wired_arrival(packet, sink, now)
+                self.on_wired_arrival(packet, sink, now);
             }
             Input::Arrival { side: Side::RADIO, packet } => {
-                let heard = self.hosts.any_silent().then_some(packet.ip.source);
-                self.on_radio_arrival(packet, sink, now);
-                if let Some(address) = heard {
-                    self.on_host_heard(address, sink, now);
+                match has_data(&packet) || self.hosts.any_silent() {
+                    true => self.on_other_radio_arrival(packet, sink, now),
+                    false => self.on_radio_arrival(packet, sink, now),
                 }
             }
-            Input::Arrival { packet, .. } => {
-                sink.discard(packet, DropReason::Rule("no such side"));
-            }
-            Input::Verdict { side: Side::RADIO, packet, acknowledged: false } => {
-                self.on_given_up(&packet, sink, now);
-            }
-            Input::Verdict { .. } => {}
-            Input::Timer => self.on_timer(sink, now),
-            Input::Notice(notice) => self.on_notice(notice, sink, now),
+            other => self.on_other(other, sink, now),
         }
     }
 
@@ -456,11 +439,11 @@ impl Agent {
 /// A connection begins or breaks: what was known of the four-tuple is void (SNOOP-DATA-8).
 const ENDS_STATE: Flags = Flags::SYN.with(Flags::RST);
 
-/// The flow's four-tuple belongs to another connection now.
-#[cold]
-fn start_anew(flow: &mut Flow, start: Seq, config: &Config, now: Instant) {
-    *flow = Flow::new(flow.key, start, config, now);
-    flow.timers.set(Timer::Idle, now + config.flow_idle);
+/// True for data or FIN of a connection that goes on.
+#[inline]
+fn has_data(packet: &Packet) -> bool {
+    let is_data = |tcp: &Header| !packet.payload.is_empty() || tcp.flags.contains(Flags::FIN);
+    packet.as_tcp().is_some_and(|tcp| is_data(tcp) && !tcp.flags.intersects(ENDS_STATE))
 }
 
 /// The sequence range of a segment.

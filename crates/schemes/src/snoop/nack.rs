@@ -77,6 +77,16 @@ impl Uplinks {
         self.index.is_empty()
     }
 
+    /// Every flow, in no order.
+    pub(super) fn flows(&self) -> impl Iterator<Item = &Uplink> {
+        self.flows.iter().flatten().map(|flow| &**flow)
+    }
+
+    /// True if the flow has state. `key`: as the data travels.
+    pub(super) fn knows(&self, key: &FlowKey) -> bool {
+        self.index.get(key).is_some()
+    }
+
     #[inline]
     pub(super) fn next_at(&self) -> Option<Instant> {
         self.timers.next_at()

@@ -28,19 +28,21 @@ impl Evidence {
     /// by a retransmission only once the time is over that the line takes: the smoothed time, or
     /// that of the latest one in line, if the line has grown.
     fn lost_at(&self, entry: &Entry, round_trip: &RoundTrip) -> Option<Instant> {
-        let overtook =
-            |arrived: &Arrived| (arrived.order.wrapping_sub(entry.departed_order) as i32) > 0;
+        let overtook = |arrived: &Arrived| arrived.is_after(entry.departed_order);
         let alike = if entry.retransmissions > 0 { self.latest } else { self.latest_in_line };
-        if let Some(arrived) = alike.filter(overtook) {
+        if overtook(&alike) {
             let allowance = self.allowance;
-            let wait =
-                if allowance.is_zero() { allowance } else { arrived.round_trip() + allowance };
+            let wait = if allowance.is_zero() { allowance } else { alike.round_trip() + allowance };
             return Some(entry.departed_at + wait);
         }
-        self.latest.filter(|arrived| overtook(arrived) && round_trip.is_known())?;
+        if !overtook(&self.latest) || !round_trip.is_known() {
+            return None;
+        }
         // Without blocks it may have waited at the mobile host, behind a hole.
-        let latest = self.latest_in_line.filter(|_| self.has_seen_sack());
-        let latest = latest.map_or(Duration::ZERO, |arrived| arrived.round_trip());
+        let latest = match self.has_seen_sack() {
+            true => self.latest_in_line.round_trip(),
+            false => Duration::ZERO,
+        };
         let in_line = round_trip.smoothed().max(latest);
         Some(entry.departed_at + in_line + round_trip.margin().max(self.allowance))
     }

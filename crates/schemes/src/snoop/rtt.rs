@@ -15,7 +15,7 @@ pub(super) struct RoundTrip {
     shortest: [Duration; 2],
     /// The longest smoothed time of the same spans.
     longest: [Duration; 2],
-    span_began_at: Instant,
+    span_ends_at: Instant,
 }
 
 /// After this long a shortest sample is replaced, so that a change of the path is noticed.
@@ -35,7 +35,7 @@ impl RoundTrip {
             self.deviation = Duration::from_nanos(nanos / 2);
             self.shortest = [sample; 2];
             self.longest = [sample; 2];
-            self.span_began_at = now;
+            self.span_ends_at = now + SHORTEST_SPAN;
             return;
         }
         let old = self.smoothed.as_nanos();
@@ -43,10 +43,10 @@ impl RoundTrip {
         let deviation = self.deviation.as_nanos();
         self.deviation = Duration::from_nanos(deviation - (deviation >> 2) + (off >> 2));
         self.smoothed = Duration::from_nanos((old - (old >> 2) + (nanos >> 2)).max(1));
-        if now.since(self.span_began_at) > SHORTEST_SPAN {
+        if now > self.span_ends_at {
             self.shortest = [sample, self.shortest[0]];
             self.longest = [self.smoothed, self.longest[0]];
-            self.span_began_at = now;
+            self.span_ends_at = now + SHORTEST_SPAN;
         } else {
             self.shortest[0] = self.shortest[0].min(sample);
             self.longest[0] = self.longest[0].max(self.smoothed);

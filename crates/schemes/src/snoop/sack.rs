@@ -25,9 +25,9 @@ pub(super) struct Evidence {
     /// Up to here something is missing that the cache does not hold.
     pub(super) gap_end: Option<Seq>,
     /// The latest departure that is known to have arrived,
-    pub(super) latest: Option<Arrived>,
+    pub(super) latest: Arrived,
     /// and the latest one that took the link's normal queue.
-    pub(super) latest_in_line: Option<Arrived>,
+    pub(super) latest_in_line: Arrived,
     /// Something arrived since the holes were last looked at.
     pub(super) news: bool,
     /// Cached segments that arrived after they had been sent again, counted modulo 2^32.
@@ -50,31 +50,25 @@ pub(super) struct Evidence {
     unneeded: u16,
 }
 
-/// A departure that arrived.
-#[derive(Clone, Copy, Debug)]
+/// A departure that arrived; of no place and no time before the first one.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arrived {
-    /// Its place among the departures.
+    /// Its place among the departures, which begin with 1, modulo 2^32.
     pub(super) order: u32,
-    /// Time from its departure to the ACK that showed it, in microseconds.
-    round_trip_us: u32,
+    /// Time from its departure to the ACK that showed it.
+    took: Duration,
 }
 
 impl Arrived {
-    fn new(order: u32, round_trip: Duration) -> Self {
-        let micros = round_trip.as_nanos().saturating_add(999) / 1_000;
-        Arrived { order, round_trip_us: u32::try_from(micros).unwrap_or(u32::MAX) }
-    }
-
     /// Time from its departure to the ACK that showed it, rounded up to a microsecond.
     pub(super) fn round_trip(&self) -> Duration {
-        Duration::from_micros(self.round_trip_us.into())
+        Duration::from_micros(self.took.as_nanos().div_ceil(1_000))
     }
 
+    /// True if it departed after the one of this place.
     #[inline]
-    fn replace_older(self, latest: &mut Option<Arrived>) {
-        if latest.is_none_or(|latest| (self.order.wrapping_sub(latest.order) as i32) > 0) {
-            *latest = Some(self);
-        }
+    pub(super) fn is_after(&self, order: u32) -> bool {
+        (self.order.wrapping_sub(order) as i32) > 0
     }
 }
 
@@ -115,11 +109,13 @@ impl Evidence {
 
     /// A cached segment arrived, so long after the departure of its newest copy.
     #[inline]
-    fn on_arrival(&mut self, entry: &Entry, since_departure: Duration) {
-        let arrived = Arrived::new(entry.departed_order, since_departure);
-        arrived.replace_older(&mut self.latest);
-        if entry.retransmissions == 0 {
-            arrived.replace_older(&mut self.latest_in_line);
+    fn on_arrival(&mut self, entry: &Entry, took: Duration) {
+        let arrived = Arrived { order: entry.departed_order, took };
+        if arrived.is_after(self.latest.order) {
+            self.latest = arrived;
+        }
+        if entry.retransmissions == 0 && arrived.is_after(self.latest_in_line.order) {
+            self.latest_in_line = arrived;
         }
         self.news = true;
     }

@@ -52,6 +52,8 @@ pub(super) struct Uplink {
     pub(super) aside: Option<Reason>,
     /// The deadline for which the queue holds the flow.
     pub(super) queued_at: Option<Instant>,
+    /// When it was first seen.
+    pub(super) began_at: Instant,
 }
 
 /// Bytes that others overtook.
@@ -162,6 +164,7 @@ impl Uplink {
             unneeded: 0,
             aside,
             queued_at: None,
+            began_at: now,
         }
     }
 

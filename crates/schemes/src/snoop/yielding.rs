@@ -4,35 +4,29 @@
 use super::flow::Flow;
 use super::handshake::Origin;
 use super::timers::Timer;
-use super::{Agent, limit};
+use super::{Agent, Context, Fate, limit};
 use sansio::{FlowKey, Instant, Packet, Sink, TimerQueue};
 use wire::tcp::Seq;
 
 /// Flows looked at for one that yields.
 const FLOWS_LOOKED_AT: usize = 8;
 
+/// The flow at a place, if there is one.
+#[inline]
+pub(super) fn flow_at(flows: &mut [Option<Flow>], slot: u32) -> Option<&mut Flow> {
+    flows.get_mut(slot as usize)?.as_mut()
+}
+
 impl Agent {
-    /// The slot of the flow of a packet that `origin` sent.
-    #[inline]
-    pub(super) fn slot_of(&mut self, packet: &Packet, origin: Origin) -> Option<u32> {
-        match self.is_recent(packet, origin) {
-            true => Some(self.recent),
-            false => self.look_up(packet, origin),
-        }
+    /// Makes the flow of a packet that `origin` sent the recent one; false if there is none.
+    #[cold]
+    pub(super) fn look_up(&mut self, packet: &Packet, origin: Origin) -> bool {
+        let slot = origin.flow_of(packet).and_then(|key| self.index.get(&key));
+        self.recent = slot.unwrap_or(self.recent);
+        slot.is_some()
     }
 
-    /// True if a packet that `origin` sent is of the same flow as the last one.
-    #[inline]
-    pub(super) fn is_recent(&self, packet: &Packet, origin: Origin) -> bool {
-        let Some(Some(flow)) = self.flows.get(self.recent as usize) else { return false };
-        match origin {
-            Origin::Fixed => flow.key.is_of(packet),
-            Origin::Mobile => flow.key.is_reverse_of(packet),
-        }
-    }
-
-    /// The slot of the flow of a packet that the fixed host sent; a new one if there is
-    /// none and it has payload.
+    /// The same for one that the fixed host sent; a new flow if there is none and it has payload.
     #[cold]
     pub(super) fn find_or_begin(
         &mut self,
@@ -40,18 +34,53 @@ impl Agent {
         start: Seq,
         sink: &mut impl Sink,
         now: Instant,
-    ) -> Option<u32> {
-        self.look_up(packet, Origin::Fixed).or_else(|| {
-            let key = FlowKey::of(packet).filter(|_| !packet.payload.is_empty())?;
-            self.create(key, start, sink, now)
-        })
+    ) -> bool {
+        if self.look_up(packet, Origin::Fixed) {
+            return true;
+        }
+        let key = FlowKey::of(packet).filter(|_| !packet.payload.is_empty());
+        let slot = key.and_then(|key| self.create(key, start, sink, now));
+        self.recent = slot.unwrap_or(self.recent);
+        slot.is_some()
     }
 
+    /// Lets `act` have a flow, then does what it says, and brings what is known of the flow beside
+    /// it up to date.
+    pub(super) fn with_flow<S: Sink>(
+        &mut self,
+        slot: u32,
+        sink: &mut S,
+        act: impl FnOnce(&mut Flow, &mut Context<'_, S>) -> Fate,
+    ) -> Fate {
+        let Some(flow) = flow_at(&mut self.flows, slot) else {
+            self.timers.clear(slot);
+            return Fate::Forget;
+        };
+        let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
+        let held_before = flow.cache.bytes();
+        let fate = act(flow, &mut context);
+        if self.shared.settle(flow, held_before) || fate == Fate::Forget {
+            self.requeue_or_forget(slot, fate);
+        }
+        fate
+    }
+
+    /// Forgets a flow, or brings its place in the timer queue up to date.
     #[cold]
-    fn look_up(&mut self, packet: &Packet, origin: Origin) -> Option<u32> {
-        let slot = self.index.get(&origin.flow_of(packet)?)?;
-        self.recent = slot;
-        Some(slot)
+    pub(super) fn requeue_or_forget(&mut self, slot: u32, fate: Fate) {
+        let Some(flow) = flow_at(&mut self.flows, slot) else { return };
+        if fate == Fate::Forget {
+            let key = flow.key;
+            return self.forget(&key);
+        }
+        let deadline = flow.timers.next().map(|(_, at)| at);
+        if deadline != flow.queued_deadline {
+            flow.queued_deadline = deadline;
+            match deadline {
+                Some(at) => self.timers.set(slot, at),
+                None => self.timers.clear(slot),
+            }
+        }
     }
 
     /// A place for a new flow, if the limit allows or another flow yields (MOD-14).

@@ -1,6 +1,8 @@
 //! The flows of one class: what those with help have, what those without, and what follows.
 
 use super::Worth;
+use super::ledger::FlowReport;
+use sansio::Duration;
 
 /// Who gets help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,13 @@ pub struct ClassReport {
     /// Goodput with help over goodput without, less one: the bounds within which it is with 95 %
     /// confidence, as of the last look. `None` before it.
     pub gain: Option<(f64, f64)>,
+    /// Only while observing, of flows that are over: how often the scheme would have sent a segment
+    /// again,
+    pub would_repair: u64,
+    /// how long flows waited for these beyond a round trip of the last hop,
+    pub would_save: Duration,
+    /// and how long they were busy.
+    pub observed_busy: Duration,
 }
 
 /// Sums of logarithms: goodput is a product of many things, and its logarithm nearly normal.
@@ -58,6 +67,9 @@ pub(super) struct Class {
     /// Helped, control.
     groups: [Sums; 2],
     gain: Option<(f64, f64)>,
+    would_repair: u64,
+    would_save: Duration,
+    observed_busy: Duration,
     /// Flows of each group since the last look,
     new: [u64; 2],
     /// and how many of each are needed for the next one. To look after each flow would sooner or
@@ -125,6 +137,9 @@ impl Class {
             verdict: Verdict::Open,
             groups: [Sums::default(); 2],
             gain: None,
+            would_repair: 0,
+            would_save: Duration::ZERO,
+            observed_busy: Duration::ZERO,
             new: [0; 2],
             next_look: FIRST_LOOK,
         }
@@ -143,7 +158,17 @@ impl Class {
             flows: [helped.count as u64, control.count as u64],
             goodput: [mean(helped), mean(control)],
             gain: self.gain,
+            would_repair: self.would_repair,
+            would_save: self.would_save,
+            observed_busy: self.observed_busy,
         }
+    }
+
+    /// A flow is over that was only observed.
+    pub(super) fn observed(&mut self, flow: &FlowReport) {
+        self.would_repair += flow.would_repair;
+        self.would_save += flow.would_save;
+        self.observed_busy += flow.busy;
     }
 
     /// A flow is over; it had this goodput.
@@ -170,7 +195,7 @@ impl Class {
         let before = self.verdict;
         self.verdict = if low > 0.0 {
             Verdict::Gain
-        } else if high < 0.0 && libm::expm1(difference) < -worth.harm_budget {
+        } else if high < 0.0 && libm::expm1(difference) < -f64::from(worth.harm_budget_ppm) / 1e6 {
             Verdict::Harm
         } else if high < GAIN_MIN {
             Verdict::NoGain
@@ -225,7 +250,7 @@ mod tests {
 
     #[test]
     fn worth_harm_within_the_budget_is_none() {
-        let worth = Worth { harm_budget: 0.2, ..Worth::default() };
+        let worth = Worth { harm_budget_ppm: 200_000, ..Worth::default() };
         let mut class = Class::new("test".into());
         for step in 0..16 {
             let scatter = 1.0 + f64::from(step % 2) / 1000.0;

@@ -14,46 +14,51 @@
 //! ```
 //!
 //! Map: `ledger` (what passes in one flow), `class` (samples, and what follows from them).
-//! [`Measured`] is an engine around another. While it only observes, the scheme sees every packet,
-//! but what it does goes nowhere; then the ledger says what each loss cost beyond what a local
-//! repair takes.
+//! [`Measured`] is an engine around another. While the scheme only looks on, the ledger says what
+//! each loss cost beyond what a local repair takes.
 
 mod class;
 mod ledger;
 
 pub use class::{ClassReport, Group, Verdict};
-pub use ledger::FlowReport;
+pub use ledger::{ControlFlow, FlowReport};
 
 use class::Class;
 use ledger::Ledger;
 use sansio::{
     Cause, Deadline, Delivery, DropReason, Duration, Engine, Event, FlowIndex, FlowKey, Input,
-    Instant, Packet, PacketId, PacketRef, Priority, Random, Side, Sink,
+    Instant, Notice, Packet, PacketId, PacketRef, Priority, Random, Side, Sink,
 };
 use std::net::IpAddr;
 use wire::tcp::Flags;
 
 /// How help is measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worth {
-    /// The share of flows in the control group, 0 to 0.5; 0 measures nothing. Where the agent
-    /// stands aside, the same share is helped.
-    pub control_share: f64,
-    /// Goodput that help may cost a class, as a share, before the agent stands aside: 0 to 1. What
-    /// is measured to be within it is no harm.
-    pub harm_budget: f64,
+    /// The share of flows in the control group, in parts per million, 0 to 500,000; 0 measures
+    /// nothing. Where the agent stands aside, the same share is helped.
+    pub control_ppm: u32,
+    /// Goodput that help may cost a class before the agent stands aside, in parts per million, 0 to
+    /// 1,000,000. What is measured to be within it is no harm.
+    pub harm_budget_ppm: u32,
     /// Flows measured at most; further ones are helped, and measured not.
     pub flows_max: u32,
     /// A flow without packets for so long is over.
     pub idle: Duration,
 }
 
+impl Worth {
+    /// Nothing is measured: every flow is helped.
+    pub const NONE: Worth =
+        Worth { control_ppm: 0, harm_budget_ppm: 0, flows_max: 0, idle: Duration::ZERO };
+}
+
 impl Default for Worth {
     /// One in twenty, 5 %, 131072 flows, 60 s.
     fn default() -> Self {
         Worth {
-            control_share: 0.05,
-            harm_budget: 0.05,
+            control_ppm: 50_000,
+            harm_budget_ppm: 50_000,
             flows_max: 1 << 17,
             idle: Duration::from_secs(60),
         }
@@ -65,7 +70,7 @@ impl Default for Worth {
 pub struct Measured<E> {
     inner: E,
     worth: Worth,
-    /// The scheme acts; otherwise it is shown everything, and what it does goes nowhere.
+    /// What the scheme puts out is handed on.
     acts: bool,
     index: FlowIndex,
     ledgers: Vec<Option<Ledger>>,
@@ -119,15 +124,20 @@ impl<E: Engine> Measured<E> {
         &mut self.inner
     }
 
-    /// Lets the scheme act, or only look on. What it knows of the flows is then void.
-    pub fn set_acts(&mut self, acts: bool, sink: &mut impl Sink, now: Instant) {
+    /// The scheme acts, or only looks on: then whoever drives it hands nothing on of what it puts
+    /// out, and every flow passes untouched. Flows are measured anew.
+    pub fn set_acts(&mut self, acts: bool) {
         if acts != self.acts {
             self.acts = acts;
-            self.inner.handle(Input::Notice(sansio::Notice::Forget), sink, now);
             self.index.clear();
             self.ledgers.clear();
             self.free.clear();
         }
+    }
+
+    /// True if flows are measured: with a control group, or while nobody is helped.
+    fn measures(&self) -> bool {
+        self.worth.control_ppm > 0 || !self.acts && self.worth.flows_max > 0
     }
 
     /// Changes how help is measured; flows keep their group.
@@ -140,6 +150,12 @@ impl<E: Engine> Measured<E> {
         self.classes.iter().map(|(_, class)| class.report())
     }
 
+    /// The flows that pass untouched, to compare with.
+    pub fn control_flows(&self) -> impl Iterator<Item = ControlFlow> {
+        let ledgers = self.ledgers.iter().flatten().filter(|_| self.acts);
+        ledgers.filter(|ledger| ledger.group() == Group::Control).map(Ledger::control_flow)
+    }
+
     /// What was measured of a flow, by the direction of its data.
     pub fn flow(&self, key: &FlowKey) -> Option<FlowReport> {
         let slot = self.index.get(key)?;
@@ -148,7 +164,13 @@ impl<E: Engine> Measured<E> {
 
     /// The ledger of a packet's flow, with data toward the mobile host. One is begun if it has
     /// such data.
-    fn ledger(&mut self, side: Side, packet: &Packet, now: Instant) -> Option<u32> {
+    fn ledger(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) -> Option<u32> {
         let key = FlowKey::of(packet)?;
         let key = if side == Side::WIRED { key } else { key.reversed() };
         let recent = self.ledgers.get(self.recent as usize).and_then(Option::as_ref);
@@ -157,21 +179,28 @@ impl<E: Engine> Measured<E> {
         }
         let slot = match self.index.get(&key) {
             Some(slot) => slot,
-            None => self.begin(side, key, packet, now)?,
+            None => self.begin(side, key, packet, (sink, now))?,
         };
         self.recent = slot;
         Some(slot)
     }
 
-    fn begin(&mut self, side: Side, key: FlowKey, packet: &Packet, now: Instant) -> Option<u32> {
+    #[cold]
+    fn begin(
+        &mut self,
+        side: Side,
+        key: FlowKey,
+        packet: &Packet,
+        (sink, now): (&mut impl Sink, Instant),
+    ) -> Option<u32> {
         let tcp = packet.as_tcp()?;
         let begins = side == Side::WIRED && !packet.payload.is_empty();
         let has_room = self.index.len() < self.worth.flows_max as usize;
-        if !begins || !has_room || self.worth.control_share <= 0.0 {
+        if !begins || !has_room || !self.measures() {
             return None;
         }
         let class = self.class_of(key.destination.address);
-        let few = self.lot.chance(self.worth.control_share);
+        let few = self.lot.chance(f64::from(self.worth.control_ppm) / 1e6);
         let group = self.classes[class].1.verdict().group(few);
         let ledger = Ledger::new(key, (class, group), tcp.seq, now);
         let slot = self.free.pop().unwrap_or(self.ledgers.len() as u32);
@@ -180,6 +209,10 @@ impl<E: Engine> Measured<E> {
             None => self.ledgers.push(Some(ledger)),
         }
         self.index.insert(key, slot);
+        if self.acts && group == Group::Control {
+            // The scheme may know it from before it was measured.
+            self.inner.handle(Input::Notice(Notice::ForgetFlow(key)), sink, now);
+        }
         Some(slot)
     }
 
@@ -192,14 +225,20 @@ impl<E: Engine> Measured<E> {
     }
 
     /// A packet passes: what it tells of its flow. Returns the flow's group, if it is measured.
-    fn note(&mut self, side: Side, packet: &Packet, now: Instant) -> Option<Group> {
+    fn note(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        sink: &mut impl Sink,
+        now: Instant,
+    ) -> Option<Group> {
         let tcp = packet.as_tcp()?;
         if tcp.flags.intersects(Flags::SYN.with(Flags::RST)) {
             let key = FlowKey::of(packet)?;
             self.end(&if side == Side::WIRED { key } else { key.reversed() }, now);
             return None;
         }
-        let slot = self.ledger(side, packet, now)?;
+        let slot = self.ledger(side, packet, sink, now)?;
         let ledger = self.ledgers[slot as usize].as_mut()?;
         let (group, key) = (ledger.group(), *ledger.key());
         match side {
@@ -217,10 +256,10 @@ impl<E: Engine> Measured<E> {
         let Some(slot) = self.index.remove(key) else { return };
         self.free.push(slot);
         let Some(ledger) = self.ledgers[slot as usize].take() else { return };
-        if self.acts
-            && let Some(goodput) = ledger.goodput(now)
-        {
-            let (_, class) = &mut self.classes[ledger.class()];
+        let (_, class) = &mut self.classes[ledger.class()];
+        if !self.acts {
+            class.observed(&ledger.report());
+        } else if let Some(goodput) = ledger.goodput(now) {
             class.add(ledger.group(), goodput, &self.worth);
         }
     }
@@ -239,13 +278,7 @@ impl<E: Engine> Measured<E> {
         }
     }
 
-    /// The scheme looks on: the packet passes as it is, and what the scheme would send is noted.
-    fn observe(&mut self, side: Side, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
-        let toward = if side == Side::WIRED { Side::RADIO } else { Side::WIRED };
-        sink.send(toward, Priority::Normal, packet.clone());
-        self.look_on(Input::Arrival { side, packet }, sink, now);
-    }
-
+    /// The scheme looks on: what it would send again is noted.
     fn look_on(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         let mut notes = Notes { sink, copies: Vec::new() };
         self.inner.handle(input, &mut notes, now);
@@ -279,9 +312,9 @@ impl<E: Engine> Engine for Measured<E> {
                 false => self.look_on(input, sink, now),
             };
         };
-        let group = self.note(side, &packet, now);
+        let group = if self.measures() { self.note(side, &packet, sink, now) } else { None };
         if !self.acts {
-            return self.observe(side, packet, sink, now);
+            return self.look_on(Input::Arrival { side, packet }, sink, now);
         }
         if group == Some(Group::Control) {
             let toward = if side == Side::WIRED { Side::RADIO } else { Side::WIRED };
@@ -303,7 +336,7 @@ impl<E: Engine> Engine for Measured<E> {
     }
 }
 
-/// Where the packets of a scheme go that only looks on: nowhere. Its events are reported.
+/// What a scheme sends that only looks on.
 struct Notes<'a, S> {
     sink: &'a mut S,
     /// Flow and end of what it would have sent again.
@@ -317,7 +350,7 @@ impl<S: Sink> Sink for Notes<'_, S> {
         self.sink.new_id()
     }
 
-    fn send(&mut self, side: Side, _: Priority, packet: PacketRef) {
+    fn send(&mut self, side: Side, priority: Priority, packet: PacketRef) {
         let is_copy = matches!(packet.cause, Cause::LocalRetransmission | Cause::Probe);
         if side == Side::RADIO
             && is_copy
@@ -325,11 +358,16 @@ impl<S: Sink> Sink for Notes<'_, S> {
         {
             self.copies.push((key, tcp.seq + tcp.sequence_length(packet.payload.len())));
         }
+        self.sink.send(side, priority, packet);
     }
 
-    fn discard(&mut self, _: PacketRef, _: DropReason) {}
+    fn discard(&mut self, packet: PacketRef, reason: DropReason) {
+        self.sink.discard(packet, reason);
+    }
 
-    fn deliver(&mut self, _: Delivery) {}
+    fn deliver(&mut self, delivery: Delivery) {
+        self.sink.deliver(delivery);
+    }
 
     fn event(&mut self, event: Event) {
         self.sink.event(event);

@@ -1,4 +1,10 @@
 //! What this machine allows, tried rather than asked, and what to do about the rest.
+//!
+//! Map: here what lab and daemon need, [`path`] (what defeats a daemon between two devices),
+//! [`watch`] (what share of their traffic can be helped).
+
+pub mod path;
+pub mod watch;
 
 use crate::sys::packet_socket::{Leave, Listen, PacketSocket, Prefix};
 use crate::sys::{monotonic_nanos, namespace, process};
