@@ -4,7 +4,8 @@
 //! It looks at unfragmented TCP between the mobile hosts' prefixes and the world beyond, but for
 //! that of the base station itself. A router looks at what is addressed to its device and has hops
 //! left: what it has to answer or write into itself (expired, IP options such as record route,
-//! fragments to pass on as they are) stays with the kernel. A bridge looks at what one station sends to another.
+//! fragments to pass on as they are) stays with the kernel. A bridge looks at what one station sends
+//! to another.
 //!
 //! Of that it takes everything ([`Share::Everything`]), or only what it may have to withhold
 //! ([`Share::Acks`]): segments from mobile hosts that carry no payload. The kernel then forwards
@@ -278,7 +279,8 @@ const V4: Family = Family {
     is_v4: true,
     name: "ip",
     ether_type: "ip",
-    // No options, into which routers may have to write; fragment flags and offset, but for "don't fragment".
+    // No options, into which routers may have to write; fragment flags and offset, but for "don't
+    // fragment".
     tcp: "meta length >= 20 ip hdrlength 5 ip protocol tcp ip frag-off & 0x3fff == 0",
     hops: "ttl",
     short: "ip hdrlength 5 ip length <= 80",
