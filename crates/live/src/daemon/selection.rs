@@ -4,8 +4,8 @@
 //! It looks at unfragmented TCP between the mobile hosts' prefixes and the world beyond, but for
 //! that of the base station itself. A router looks at what is addressed to its device and has hops
 //! left: what it has to answer or write into itself (expired, IP options such as record route,
-//! fragments to pass on as they are) stays with the kernel. A bridge looks at what one station sends
-//! to another.
+//! fragments to pass on as they are) stays with the kernel. A bridge looks at what one station
+//! sends to another.
 //!
 //! Of that it takes everything ([`Share::Everything`]), or only what it may have to withhold
 //! ([`Share::Acks`]): segments from mobile hosts that carry no payload. The kernel then forwards
