@@ -1,7 +1,7 @@
 # The binary does the work; this file only names it. `make help` lists the targets.
 LASTHOP = $(or $(CARGO_TARGET_DIR),target)/release/lasthop
 
-.PHONY: help demo test bench bench-live profile measure cells validate papers lab build clean
+.PHONY: help demo test bench bench-live profile measure cells validate papers lab soak build clean
 help:        ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -38,6 +38,13 @@ papers: build ## the papers' experiments; renews docs/papers
 
 lab: build   ## real kernels in network namespaces, our emulated radio, our daemon
 	$(LASTHOP) lab scenarios/lab-quick.toml
+
+LENGTH = 10min
+SEED = 1
+soak:        ## random links and faults for LENGTH=10min from SEED=1 on: every stream whole
+	ulimit -n 20000 && LASTHOP_KILLS=50 LASTHOP_FLOWS=9900 LASTHOP_HALF_OPEN=100000 \
+	  cargo test --release --locked -p lasthop-cli --test transparency -- killed half_open
+	cargo test --release --locked -p lasthop-cli --test transparency -- soak $(LENGTH) $(SEED)
 
 clean:       ## remove what was built and written
 	cargo clean

@@ -17,10 +17,10 @@ use core::num::NonZeroU16;
 use sansio::{Cause, Frame, Packet, PacketId, Payload, Transport};
 use std::rc::Rc;
 use wire::checksum::{Change, update_word};
-use wire::datagram::{self, Checksums};
+use wire::datagram::{self, Checksums, Datagram, Reason};
 use wire::ethernet::{self, EtherType, Mac};
 use wire::tcp::{self, Flags};
-use wire::{Error, ip};
+use wire::{Error, ip, ipv4, ipv6};
 
 /// The prefix of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,15 +69,20 @@ impl Virtio {
 pub const NETWORK_AT: usize = Virtio::BYTES + ethernet::Header::BASE_BYTES;
 
 /// The packet in a frame with a virtio prefix and an untagged Ethernet header; it keeps the frame.
+/// A transport header that a host might discard is for hosts to judge: such a packet is opaque.
+/// (Linux takes TCP options that cannot be walked, up to where they can.)
 ///
 /// # Errors
-/// Whatever a host would discard the datagram for.
+/// Whatever a router would discard the datagram for.
 pub fn parse(frame: Bytes, id: PacketId) -> Result<Packet, Error> {
     let have = frame.len();
     let truncated = Error::Truncated { need: NETWORK_AT, have };
     let virtio = Virtio::parse(frame.first_chunk().ok_or(truncated)?);
     let bytes = frame.get(NETWORK_AT..).ok_or(truncated)?;
-    let parsed = datagram::parse(bytes, virtio.checksums())?;
+    let parsed = match datagram::parse(bytes, virtio.checksums()) {
+        Ok(parsed) => parsed,
+        Err(error) => as_a_router(bytes)?.ok_or(error)?,
+    };
     let range = NETWORK_AT + parsed.payload.start..NETWORK_AT + parsed.payload.end;
     let transport = match parsed.transport {
         datagram::Transport::Tcp(header) => Transport::Tcp(header),
@@ -97,6 +102,24 @@ pub fn parse(frame: Bytes, id: PacketId) -> Result<Packet, Error> {
         segment_bytes: virtio.segment_bytes(),
         frame: Some(Rc::new(Frame { bytes: frame, network_at: NETWORK_AT as u16 })),
     })
+}
+
+/// A datagram as a router sees it, which looks at the IP header only; `None` if there is none that
+/// it would forward.
+fn as_a_router(bytes: &[u8]) -> Result<Option<Datagram>, Error> {
+    let transport = datagram::Transport::Opaque(Reason::OtherProtocol);
+    let (ip, payload) = match bytes.first().map(|first| first >> 4) {
+        Some(4) => {
+            let header = ipv4::Header::parse(bytes, Checksums::Verify)?;
+            (ip::Header::from(&header), header.payload(bytes.len())?)
+        }
+        Some(6) => {
+            let header = ipv6::Header::parse(bytes)?;
+            (ip::Header::from(&header), header.payload(bytes.len())?)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Datagram { ip, transport, payload }))
 }
 
 /// The link-layer addresses of a frame that leaves.

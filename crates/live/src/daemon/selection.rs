@@ -3,8 +3,9 @@
 //!
 //! It looks at unfragmented TCP between the mobile hosts' prefixes and the world beyond, but for
 //! that of the base station itself. A router looks at what is addressed to its device and has hops
-//! left: what it has to answer itself (expired, fragments to pass on as they are) stays with the
-//! kernel. A bridge looks at what one station sends to another.
+//! left: what it has to answer or write into itself (expired, IP options such as record route,
+//! fragments to pass on as they are) stays with the kernel. A bridge looks at what one station
+//! sends to another.
 //!
 //! Of that it takes everything ([`Share::Everything`]), or only what it may have to withhold
 //! ([`Share::Acks`]): segments from mobile hosts that carry no payload. The kernel then forwards
@@ -278,8 +279,9 @@ const V4: Family = Family {
     is_v4: true,
     name: "ip",
     ether_type: "ip",
-    // Fragment flags and offset, but for "don't fragment".
-    tcp: "meta length >= 20 ip protocol tcp ip frag-off & 0x3fff == 0",
+    // No options, into which routers may have to write; fragment flags and offset, but for "don't
+    // fragment".
+    tcp: "meta length >= 20 ip hdrlength 5 ip protocol tcp ip frag-off & 0x3fff == 0",
     hops: "ttl",
     short: "ip hdrlength 5 ip length <= 80",
     bare_chain: "bare",
@@ -334,15 +336,17 @@ fn set<T: fmt::Display>(elements: impl Iterator<Item = T>) -> Option<String> {
 }
 
 const TCP: u8 = wire::ip::Protocol::TCP.0;
+/// The first byte of an IPv4 header without options.
+const PLAIN_V4: u8 = 0x45;
 
 fn seen_v4(datagram: &[u8]) -> Option<Seen> {
     let header = datagram.first_chunk::<20>()?;
     let fragment = u16_at(header, 6) & 0x3fff;
     let (hop_limit, protocol) = (header[8], header[9]);
     let [.., a, b, c, d, e, f, g, h] = *header;
-    let is_bare = header[0] == 0x45 && is_bare(&datagram[20..], u16_at(header, 2).checked_sub(20));
+    let is_bare = is_bare(&datagram[20..], u16_at(header, 2).checked_sub(20));
     let (source, destination) = ([a, b, c, d].into(), [e, f, g, h].into());
-    let is_tcp = protocol == TCP && fragment == 0;
+    let is_tcp = header[0] == PLAIN_V4 && protocol == TCP && fragment == 0;
     is_tcp.then_some(Seen { source, destination, hop_limit, is_bare })
 }
 
@@ -415,7 +419,8 @@ mod tests {
             rules[0],
             "wired ether daddr 02:00:00:00:00:01 ether type ip ip daddr { 10.2.0.0/24 } \
              ip saddr != { 10.2.0.0/24 } ip daddr != { 10.2.0.254 } \
-             meta length >= 20 ip protocol tcp ip frag-off & 0x3fff == 0 ip ttl > 1 drop"
+             meta length >= 20 ip hdrlength 5 ip protocol tcp ip frag-off & 0x3fff == 0 \
+             ip ttl > 1 drop"
         );
         assert_eq!(
             rules[3],
@@ -457,6 +462,9 @@ mod tests {
                 assert!(!selection.takes(side, &frame), "{side:?} {frame:?}");
             }
         }
+        let mut with_options = frame("10.1.0.9", "10.2.0.9", WIRED);
+        with_options[14] = 0x46;
+        assert!(!selection.takes(Side::WIRED, &with_options));
         let own = frame("10.1.0.9", "10.2.0.254", WIRED);
         assert!(!selection.takes(Side::WIRED, &own));
         let between_mobiles = frame("10.3.0.9", "10.2.0.9", WIRED);

@@ -68,7 +68,7 @@ pub struct Counters {
     pub taken: u64,
     /// Frames seen that the kernel forwards (the fast path).
     pub seen: u64,
-    /// Of both, frames with a datagram that a host would discard.
+    /// Of both, frames with a datagram that a router would discard.
     pub invalid: u64,
     /// Of those seen, packets that the engine would have withheld (SNOOP-DATA-4).
     pub forwarded_all_the_same: u64,

@@ -67,17 +67,28 @@ impl Line {
 }
 
 impl Agent {
-    /// Starts a daemon and waits until it has taken over.
+    /// Starts a daemon on the lab's devices and waits until it has taken over.
     ///
     /// # Errors
     /// If it does not start; its own message is part of the error.
     pub fn start(program: &Program, scheme: &str, base: &str, line: &Line) -> Result<Self> {
+        let mut program = program.clone();
+        let devices = ["--wired", network::WIRED, "--radio", network::RADIO];
+        let more = ["--radio-high", network::RADIO_HIGH, "--mobile", network::MOBILE_PREFIX];
+        let rest = ["--scheme", scheme, "--control", "-"];
+        program.arguments.extend(devices.iter().chain(&more).chain(&rest).map(Into::into));
+        Agent::spawn(&program, base, line)
+    }
+
+    /// Starts a daemon with nothing but the program's own arguments, `--control -` among them, and
+    /// waits until it has taken over.
+    ///
+    /// # Errors
+    /// As [`Agent::start`].
+    pub fn spawn(program: &Program, base: &str, line: &Line) -> Result<Self> {
         let mut command = Command::new(&program.path);
         command
             .args(&program.arguments)
-            .args(["--wired", network::WIRED, "--radio", network::RADIO])
-            .args(["--radio-high", network::RADIO_HIGH, "--mobile", network::MOBILE_PREFIX])
-            .args(["--scheme", scheme, "--control", "-"])
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -112,6 +123,11 @@ impl Agent {
     pub fn ended(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok()??;
         Some(format!("the daemon ended ({status}): {}", self.complaint()))
+    }
+
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// Its statistics.

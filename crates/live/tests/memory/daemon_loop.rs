@@ -169,7 +169,7 @@ fn what_is_not_the_daemons_is_left_to_the_kernel_and_rubbish_is_counted() {
         io.arrive(at(1), Side::WIRED, bytes);
     }
     let mut corrupt = data(1, b"a");
-    *corrupt.last_mut().expect("a payload") ^= 1;
+    corrupt[NETWORK_AT + 10] ^= 1;
     io.arrive(at(1), Side::WIRED, corrupt);
     io.run(&mut station, at(2)).expect("memory does not fail");
     assert_eq!(io.sent, []);

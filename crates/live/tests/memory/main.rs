@@ -5,4 +5,5 @@ mod common;
 mod daemon_loop;
 mod frames;
 mod hops;
+mod hostile;
 mod ways;

@@ -1,0 +1,148 @@
+//! Every exchange with the daemon and without, in two networks side by side; the notes compared.
+
+use crate::exchanges::{self, Exchange};
+use crate::load::Stopwatch;
+use crate::net::{Host, Net, Path, VARIANTS, Variant};
+use crate::stage::{Lacking, Stage};
+use crate::watch::Watch;
+use anyhow::{Context, Result, ensure};
+use live::lab::agent::Agent;
+
+/// How an exchange went.
+enum Played {
+    /// What the hosts saw, and what the watch found wrong.
+    Notes(Vec<String>, Vec<String>),
+    Lacking(String),
+}
+
+/// Directly joined devices, offloads on.
+pub(crate) fn on_a_clean_path() {
+    on(&Path::Direct, |_| true);
+}
+
+/// The lab's radio, which loses one packet in a hundred each way.
+pub(crate) fn on_a_lossy_path() {
+    on(&Path::lossy(0.01, 1), |exchange| exchange.on_loss);
+}
+
+/// One of them by name, for who looks for the reason of a failure: `EXCHANGE=sendfile`.
+fn is_chosen(exchange: &Exchange) -> bool {
+    std::env::var("EXCHANGE").map_or(true, |part| exchange.name.contains(&part))
+}
+
+/// What takes longer, in seconds, is told of each variant.
+const LONG_S: f64 = 4.0;
+/// Exchanges that are played at a time, each in networks of its own.
+const TRACKS: u32 = 4;
+
+fn on(path: &Path, fits: impl Fn(&Exchange) -> bool) {
+    let exchanges: Vec<Exchange> =
+        exchanges::all().filter(|one| fits(one) && is_chosen(one)).collect();
+    assert!(!exchanges.is_empty(), "no exchange is chosen");
+    let different: Vec<String> = std::thread::scope(|scope| {
+        let track = |number: u32| {
+            let mine = exchanges.iter().skip(number as usize).step_by(TRACKS as usize);
+            scope.spawn(move || play_all(path, number, mine.collect()))
+        };
+        let tracks: Vec<_> = (0..TRACKS).map(track).collect();
+        let played = tracks.into_iter().map(|track| track.join().expect("no panic"));
+        played
+            .flat_map(|result| result.unwrap_or_else(|error| vec![format!("{error:#}")]))
+            .collect()
+    });
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// Plays exchanges one after the other; returns what was not as it has to be.
+fn play_all(path: &Path, track: u32, exchanges: Vec<&Exchange>) -> Result<Vec<String>> {
+    let lane = 20 + track * (1 + VARIANTS.len() as u32);
+    let off = Net::new(lane, path)?;
+    let mut nets = Vec::new();
+    for (lane, variant) in (lane + 1..).zip(VARIANTS) {
+        nets.push((variant, Net::new(lane, path)?));
+    }
+    let mut different = Vec::new();
+    for exchange in exchanges {
+        let began = Stopwatch::start();
+        let (without, with) = std::thread::scope(|scope| {
+            let without = scope.spawn(|| play(&off, None, exchange));
+            let each = |(variant, net)| scope.spawn(move || play(net, Some(variant), exchange));
+            let with: Vec<_> = nets.iter().map(|(variant, net)| each((variant, net))).collect();
+            let with: Vec<_> = with.into_iter().map(|one| one.join().expect("no panic")).collect();
+            (without.join().expect("no panic"), with)
+        });
+        for ((variant, _), with) in nets.iter().zip(&with) {
+            different.extend(difference(exchange, variant, &without, with));
+        }
+        match &without {
+            Ok(Played::Lacking(what)) => {
+                println!("  {}: not on this kernel: {what}", exchange.name);
+            }
+            _ => println!("  {} ({:.1} s)", exchange.name, began.elapsed().as_secs_f64()),
+        }
+    }
+    Ok(different)
+}
+
+/// What is not as it has to be; nothing if all is.
+fn difference(
+    exchange: &Exchange,
+    variant: &Variant,
+    without: &Result<Played>,
+    with: &Result<Played>,
+) -> Option<String> {
+    let name = format!("{} with {}", exchange.name, variant.name);
+    match (without, with) {
+        (Ok(Played::Lacking(_)), Ok(Played::Lacking(_))) => None,
+        (Ok(Played::Notes(off, wrong_off)), Ok(Played::Notes(on, wrong_on))) => {
+            if off != on {
+                Some(format!("{name}:\n  without {off:#?}\n  with {on:#?}"))
+            } else if !wrong_off.is_empty() || !wrong_on.is_empty() {
+                Some(format!("{name}: without {wrong_off:#?}, with {wrong_on:#?}"))
+            } else {
+                None
+            }
+        }
+        (Err(error), _) => Some(format!("{name}: without a daemon: {error:#}")),
+        (_, Err(error)) => Some(format!("{name}: {error:#}")),
+        _ => Some(format!("{name}: this kernel has it in one of two networks only")),
+    }
+}
+
+fn play(net: &Net, variant: Option<&Variant>, exchange: &Exchange) -> Result<Played> {
+    let daemon: Option<Agent> =
+        variant.map(|variant| net.daemon(variant, exchange.family)).transpose()?;
+    let mut before = Vec::new();
+    for (setting, value) in exchange.settings {
+        for host in Host::BOTH {
+            before.push((host, *setting, net.set(host, setting, value)?));
+        }
+    }
+    let watch = Watch::start(net)?;
+    let stage = Stage::new(net, exchange.family);
+    let began = Stopwatch::start();
+    let played = (exchange.play)(&stage);
+    let took = began.elapsed().as_secs_f64();
+    if took > LONG_S {
+        let name = variant.map_or("no daemon", |variant| variant.name);
+        println!("  {} with {name}: {took:.1} s", exchange.name);
+    }
+    let wrong = watch.finish();
+    for (host, setting, value) in before {
+        net.set(host, setting, &value)?;
+    }
+    if let Err(error) = played {
+        return match error.downcast_ref::<Lacking>() {
+            Some(what) => Ok(Played::Lacking(what.to_string())),
+            None => Err(error).with_context(|| format!("so far {:?}", stage.into_log())),
+        };
+    }
+    if let Some(daemon) = daemon {
+        // It has taken part, or all this shows nothing.
+        let statistics = daemon.statistics()?;
+        let whose = if exchange.of_the_kernel { "left_to_kernel" } else { "taken" };
+        let count = statistics["packets"][whose].as_u64().context("a count")?;
+        ensure!(count > 0, "no packet is counted as {whose}: {statistics}");
+    }
+    Ok(Played::Notes(stage.into_log(), wrong?))
+}

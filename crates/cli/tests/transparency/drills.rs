@@ -1,0 +1,174 @@
+//! What is done to the daemon while connections go through it: killed, stopped, started, filled.
+
+use crate::load::{Dice, Load, Stopwatch};
+use crate::net::{Family, Host, Net, Path, VARIANTS};
+use crate::stage::Stage;
+use anyhow::{Context, Result, bail, ensure};
+use live::lab::agent::{Agent, Line};
+use rustix::net::sockopt;
+use std::time::Duration;
+
+/// How often the daemon is killed, unless LASTHOP_KILLS says otherwise.
+const KILLS: u64 = 8;
+/// The longest that a stream may stand still beyond what it does without a daemon: what waits in
+/// the daemon's sockets is lost with it, and the air may lose its first two retransmissions. Three
+/// timeouts of Linux in a row: 200, 400 and 800 ms, and what the round trip adds.
+const EXTRA_STALL_MAX: Duration = Duration::from_millis(1_500);
+/// Until the rules of a killed daemon are gone.
+const RULES_GONE_IN: Duration = Duration::from_secs(1);
+
+fn number(name: &str, default: u64) -> u64 {
+    let read = |text: String| text.parse().unwrap_or_else(|_| panic!("{name}={text}: a number"));
+    std::env::var(name).map_or(default, read)
+}
+
+/// Two streams each way.
+fn load(net: &Net) -> Result<Load> {
+    let stage = Stage::new(net, Family::V4);
+    let pair = |from: Host| Ok((stage.connect(from, |_| Ok(()))?, from));
+    let from = [Host::Fixed, Host::Mobile, Host::Fixed, Host::Mobile];
+    Load::start(from.into_iter().map(pair).collect::<Result<_>>()?)
+}
+
+/// The longest stall of streams that were whole.
+fn longest(load: Load) -> Result<Duration> {
+    let received = load.finish()?;
+    ensure!(received.iter().all(|one| one.bytes > 0), "{received:?}");
+    Ok(received.iter().map(|one| one.stall).max().unwrap_or_default())
+}
+
+pub(crate) fn killed_at_random_instants() {
+    killed().unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+fn killed() -> Result<()> {
+    let (kills, mut dice) = (number("LASTHOP_KILLS", KILLS), Dice(number("LASTHOP_SEED", 1)));
+    let path = Path::lossy(0.01, 1);
+    let (net, off) = (Net::new(30, &path)?, Net::new(31, &path)?);
+    let (streams, alone) = (load(&net)?, load(&off)?);
+    let mut slowest = Duration::ZERO;
+    for number in 0..kills {
+        let variant = &VARIANTS[number as usize % VARIANTS.len()];
+        let daemon = net.daemon(variant, Family::V4)?;
+        if number == 0 {
+            let second = net.daemon_on(&Line::default(), variant, Family::V4);
+            let second = second.err().context("a second daemon starts beside the first")?;
+            ensure!(second.to_string().contains("another daemon runs here"), "{second:#}");
+        }
+        std::thread::sleep(dice.millis(20, 400));
+        if number % 4 == 3 {
+            // An upgrade: it is stopped, and the next one started.
+            drop(daemon);
+            ensure!(net.is_clear()?, "a stopped daemon left rules");
+            continue;
+        }
+        daemon.kill();
+        let killed_at = Stopwatch::start();
+        while !net.is_clear()? {
+            ensure!(killed_at.elapsed() < RULES_GONE_IN, "a killed daemon's rules stay");
+        }
+        slowest = slowest.max(killed_at.elapsed());
+        std::thread::sleep(dice.millis(0, 150));
+    }
+    let (with, without) = (longest(streams)?, longest(alone)?);
+    println!(
+        "  {kills} daemons ended; rules gone within {slowest:?}; longest stall {with:?}, \
+         without a daemon {without:?}"
+    );
+    ensure!(with < without + EXTRA_STALL_MAX, "{with:?}, without a daemon {without:?}");
+    Ok(())
+}
+
+pub(crate) fn many_flows_and_half_open_ones() {
+    many().unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// Paced small messages on many connections, then a flood of SYNs that nobody answers.
+fn many() -> Result<()> {
+    let flows = number("LASTHOP_FLOWS", 1_000) as usize;
+    let half_open = number("LASTHOP_HALF_OPEN", 10_000);
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let wanted = 2 * flows as u64 + 100;
+    ensure!(
+        limit.current.is_none_or(|current| current >= wanted),
+        "{flows} flows need {wanted} open files: ulimit -n {wanted}"
+    );
+    let net = Net::new(32, &Path::Direct)?;
+    let daemon = net.daemon(&VARIANTS[0], Family::V4)?;
+    let stage = Stage::new(&net, Family::V4);
+    let listener = stage.listen(Host::Mobile, 7_100, |_| Ok(()))?;
+    let mut pairs = Vec::new();
+    let sockets = net.at(Host::Fixed, || {
+        let address = stage_address(&net);
+        let connect = |_| std::net::TcpStream::connect(address).context("connect");
+        // Each is accepted before the backlog is full.
+        (0..flows).map(connect).map(|opened| Ok((opened?, accept(&listener)?))).collect()
+    });
+    let sockets: Vec<(std::net::TcpStream, std::net::TcpStream)> = sockets?;
+    for (opened, accepted) in sockets {
+        sockopt::set_tcp_nodelay(&opened, true)?;
+        pairs.push((opened, accepted));
+    }
+    let held = |daemon: &Agent| -> Result<(u64, u64)> {
+        let statistics = daemon.statistics()?;
+        let count = |value: &serde_json::Value| value.as_u64().context("a count");
+        Ok((count(&statistics["scheme"]["flows"])?, count(&statistics["held_bytes_max"])?))
+    };
+    let (cpu_before, began) = (cpu(&daemon)?, Stopwatch::start());
+    for round in 0..3 {
+        for (fixed, mobile) in &pairs {
+            crate::stage::write_pattern(fixed, round * 200, 200)?;
+            crate::stage::write_pattern(mobile, round * 100, 100)?;
+        }
+        for (fixed, mobile) in &pairs {
+            crate::stage::read_pattern(mobile, round * 200, 200)?;
+            crate::stage::read_pattern(fixed, round * 100, 100)?;
+        }
+    }
+    let took = began.elapsed();
+    let (known, bytes) = held(&daemon)?;
+    ensure!(known >= flows as u64, "the daemon knows {known} of {flows} flows");
+    let used = cpu(&daemon)? - cpu_before;
+    println!(
+        "  {flows} flows: {took:?}, daemon {used:?} of CPU, {bytes} bytes held, {} kB resident",
+        resident(&daemon)?
+    );
+    crate::hostile::flood_of_syns(&net, half_open)?;
+    for (fixed, mobile) in &pairs {
+        crate::stage::write_pattern(fixed, 600, 200)?;
+        crate::stage::read_pattern(mobile, 600, 200)?;
+    }
+    let (known, bytes) = held(&daemon)?;
+    let memory = resident(&daemon)?;
+    println!(
+        "  and {half_open} half-open: {known} flows known, {bytes} bytes held, {memory} kB resident"
+    );
+    ensure!(memory < 512 << 10, "{memory} kB");
+    Ok(())
+}
+
+fn stage_address(net: &Net) -> std::net::SocketAddr {
+    Stage::new(net, Family::V4).address(Host::Mobile, 7_100)
+}
+
+fn accept(listener: &std::net::TcpListener) -> Result<std::net::TcpStream> {
+    crate::stage::accept(listener)
+}
+
+/// Processor time of the daemon, in clock ticks of 10 ms.
+pub(crate) fn cpu(daemon: &Agent) -> Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", daemon.process()))?;
+    // Fields 14 and 15 of proc_pid_stat(5); the second may hold spaces.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split(' ').collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
+    let (Some(user), Some(system)) = (ticks(12), ticks(13)) else { bail!("read {stat:?}") };
+    Ok(Duration::from_millis(10 * (user + system)))
+}
+
+/// Its resident memory in kilobytes.
+pub(crate) fn resident(daemon: &Agent) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.process()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.trim().split(' ').next()?.parse().ok());
+    number.context("the resident memory in /proc")
+}
