@@ -11,12 +11,11 @@ use super::{machine, path, schedule, settings};
 use crate::sys::netlink::DeviceNews;
 use crate::sys::poll::{Poll, Ready};
 use crate::sys::signals::Signals;
-use crate::sys::{Clock, process};
+use crate::sys::{Clock, process, realtime_nanos};
 use anyhow::{Context, Result, ensure};
 use sansio::{Duration, Event, EventKind, Instant, Notice, Side};
 use schemes::Scheme;
 use serde_json::{Value, json};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Runs a daemon until SIGTERM, SIGINT, an order to stop, or the end of its controlling input.
 /// SIGHUP has it read its file again.
@@ -175,8 +174,7 @@ impl Service {
 
     /// Looks at the wall clock, which may have been set, for the next hint.
     fn plan_hint(&mut self) {
-        let utc = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let wait = schedule::until_next(&self.config.back_at, utc);
+        let wait = schedule::until_next(&self.config.back_at, realtime_nanos());
         self.hint_at = wait.map(|wait| self.clock.now() + wait);
     }
 

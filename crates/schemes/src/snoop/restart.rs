@@ -68,6 +68,9 @@ impl Phase {
     }
 }
 
+/// So many probes of one segment are answered, a byte each, and it does not arrive: more are of no
+/// use. An answer to more bytes is one to the sender's.
+const ANSWERED_MAX: u32 = 3;
 /// A probe that did not depart for so long was dropped by its queue.
 const PROBE_DROPPED_AFTER: Duration = Duration::from_secs(1);
 /// The least time that the sender has to move after the link answered.
@@ -121,6 +124,14 @@ pub(super) fn on_silence(
     let Some(entry) = flow.cache.front() else { return };
     if u64::from(entry.length()) > flow.budget_bytes {
         // Probes that nothing may follow would only keep the sender from its own timeout.
+        return;
+    }
+    let answered = flow.last_ack.map_or(0, |ack| ack.max(entry.start).since(entry.start));
+    if (ANSWERED_MAX..2 * ANSWERED_MAX).contains(&answered) {
+        // The link is there, and this segment does not pass it: too long for a path that tells
+        // nobody (RFC 4821). Each answer would keep the sender from noticing.
+        let seq = entry.start.0.into();
+        rule(context.sink, flow.key, None, ("MOD-9", "left to the sender: only probes pass", seq));
         return;
     }
     let answered_at = others.map_or(now, |others| entry.departed_at + others);

@@ -38,6 +38,22 @@ fn restart_the_answer_is_followed_by_the_rest_of_the_segment() {
     drill.expect(&["wired ack 2000", "radio 2000..3000"]);
 }
 
+/// Each answer tells the sender that its timeout was a mistake, and it never tries a shorter one.
+#[test]
+fn mod_9_a_segment_that_is_too_long_for_its_path_is_left_to_the_sender() {
+    let mut drill = window();
+    for answered in 1001..=1003 {
+        drill.after_millis(1_000).ack(answered).quietly();
+    }
+    let probes = drill.statistics().probes;
+    drill.after_millis(5_000).quietly();
+    assert_eq!(drill.statistics().probes, probes);
+    // The sender finds a length that passes: all is as before.
+    drill.data(1003..1500).after_millis(10).ack(1500).quietly();
+    drill.after_millis(1_000).quietly();
+    assert!(drill.statistics().probes > probes);
+}
+
 #[test]
 fn restart_the_agent_ramps_up_if_the_sender_goes_on_and_nothing_shows_the_holes() {
     let mut drill = window();
