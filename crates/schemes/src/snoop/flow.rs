@@ -6,7 +6,7 @@
 
 use super::aside::{Reason, Rest};
 use super::cache::{Cache, Entry};
-use super::config::Config;
+use super::config::{Config, Repair};
 use super::disclosure::Disclosure;
 use super::restart::Phase;
 use super::rtt::RoundTrip;
@@ -36,6 +36,9 @@ pub(super) struct Flow {
     pub(super) is_away: bool,
     /// New segments from the fixed host since the mobile host was last heard.
     pub(super) segments_unanswered: u16,
+    /// Only if [`Flow::is_nothing_going_on`]: then the next ACK above the last one only frees what
+    /// it acknowledges, and the next data is only cached.
+    pub(super) is_quiet: bool,
     /// Unacknowledged segments.
     pub(super) cache: Cache,
     /// Segments put into the normal queue and cached, counted modulo 2^32.
@@ -106,10 +109,8 @@ pub(super) struct Mobile {
     pub(super) window: u16,
     /// Its ECN flags: ECE, CWR and AE.
     pub(super) ecn: Flags,
-    /// Its last TSval.
-    pub(super) timestamp: Option<u32>,
-    /// Its last TSecr.
-    pub(super) echo: Option<u32>,
+    /// Its last timestamps.
+    pub(super) timestamps: Option<Timestamps>,
 }
 
 /// One sample of the round-trip time at a time (SNOOP-DATA-2).
@@ -179,6 +180,7 @@ impl Flow {
             mobile_at: now,
             unanswered_since: None,
             segments_unanswered: 0,
+            is_quiet: false,
             evidence: Evidence::default(),
             phase: Phase::Steady,
             wired: WiredRoundTrip::default(),
@@ -197,6 +199,36 @@ impl Flow {
     #[inline]
     pub(super) fn lowest_missing(&self) -> Option<Seq> {
         self.last_ack.or_else(|| self.cache.front().map(|entry| entry.start))
+    }
+
+    /// True if the mobile host has answered, and there is neither loss nor silence, nor a sign of
+    /// one, nor what may follow from it, and no end.
+    pub(super) fn is_nothing_going_on(&self, config: &Config) -> bool {
+        self.last_ack.is_some()
+            && (self.expected_dupacks, self.dupacks) == (0, 0)
+            && self.episode_end.is_none()
+            && self.withheld_since.is_none()
+            && self.fin.is_none()
+            && self.aside.is_none()
+            && self.phase == Phase::Steady
+            && self.disclosure.is_nothing_going_on()
+            && (config.repair == Repair::Counted || self.evidence.shows_no_loss())
+    }
+
+    /// True if an ACK acknowledges something of what is outstanding, and no more.
+    #[inline]
+    pub(super) fn is_next_ack(&self, ack: Seq) -> bool {
+        self.last_ack.is_some_and(|last_ack| {
+            let outstanding = self.last_seen.since(last_ack);
+            ack.since(last_ack).wrapping_sub(1) < outstanding && outstanding <= WINDOW_MAX
+        })
+    }
+
+    /// True for the first byte that was not seen yet, within a window of the last ACK.
+    #[inline]
+    pub(super) fn is_next_data(&self, start: Seq) -> bool {
+        start == self.last_seen
+            && self.last_ack.is_some_and(|last_ack| start.since(last_ack) <= WINDOW_MAX)
     }
 
     /// True if no window holds `seq` and what was seen before: it belongs to another connection.
@@ -224,7 +256,8 @@ impl Flow {
     /// The TSval below which the mobile host discards data (PAWS; RFC 7323, section 5.3): what it
     /// echoes, if the fixed host sent such a one.
     pub(super) fn oldest_timestamp(&self) -> Option<u32> {
-        let (echo, newest) = self.mobile.echo.zip(self.sender_timestamp)?;
+        let (Timestamps { echo, .. }, newest) =
+            self.mobile.timestamps.zip(self.sender_timestamp)?;
         ((newest.wrapping_sub(echo) as i32) >= 0).then_some(echo)
     }
 
@@ -245,7 +278,7 @@ impl Flow {
     }
 
     /// Remembers what the mobile host said in a segment that is not older than the last.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_mobile(
         &mut self,
         header: &Header,
@@ -260,8 +293,7 @@ impl Flow {
             next_seq: end,
             window: header.window,
             ecn: Flags(header.flags.0 & ECN_FLAGS.0),
-            timestamp: timestamps.map(|timestamps| timestamps.value),
-            echo: timestamps.map(|timestamps| timestamps.echo),
+            timestamps,
         };
     }
 }

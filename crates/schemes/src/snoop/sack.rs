@@ -107,9 +107,21 @@ impl Evidence {
         is_own
     }
 
+    /// True if no block and no duplicate tells of anything that arrived above the last ACK.
+    pub(super) fn shows_no_loss(&self) -> bool {
+        self.highest.is_none() && self.holes.is_empty() && self.arrived_at_most() == 0
+    }
+
     /// A cached segment arrived, so long after the departure of its newest copy.
     #[inline]
     fn on_arrival(&mut self, entry: &Entry, took: Duration) {
+        self.note_arrival(entry, took);
+        self.news = true;
+    }
+
+    /// The same where nothing could be missing that it overtook.
+    #[inline]
+    pub(super) fn note_arrival(&mut self, entry: &Entry, took: Duration) {
         let arrived = Arrived { order: entry.departed_order, took };
         if arrived.is_after(self.latest.order) {
             self.latest = arrived;
@@ -117,7 +129,6 @@ impl Evidence {
         if entry.retransmissions == 0 && arrived.is_after(self.latest_in_line.order) {
             self.latest_in_line = arrived;
         }
-        self.news = true;
     }
 
     /// `count` cached segments were acknowledged at once: all but the lowest had arrived before. So
