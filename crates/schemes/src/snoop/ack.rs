@@ -17,7 +17,7 @@ use super::resend::{Occasion, resend};
 use super::timers::{Timer, arm_round_trip};
 use super::{Context, Fate, aside, assist, disclosure, repair, restart, rule, sack};
 use sansio::{DropReason, Instant, PacketRef, Priority, Side, Sink};
-use wire::tcp::{Flags, Header, Seq, TcpOption};
+use wire::tcp::{Flags, Header, Seq, TcpOption, Timestamps};
 
 /// The paper's cases and the ones that SACK adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,11 +154,19 @@ pub(super) fn snoop_ack(
     flow.acked_at = now;
     flow.last_ack = Some(tcp.ack);
     flow.disclosure.on_next_ack(tcp.ack);
-    let timestamps = tcp.options.timestamps();
-    flow.note_mobile(tcp, timestamps, packet.payload.len());
-    flow.wired.on_ack_passed(timestamps.map(|timestamps| timestamps.value), now);
+    flow.note_mobile(tcp, packet.payload.len());
+    match tcp.options.is_empty() {
+        true => flow.mobile.timestamps = None,
+        false => on_timestamps(flow, tcp.options.timestamps(), now),
+    }
     context.sink.send(Side::WIRED, Priority::Normal, packet);
     Fate::Keep
+}
+
+#[inline(never)]
+fn on_timestamps(flow: &mut Flow, timestamps: Option<Timestamps>, now: Instant) {
+    flow.mobile.timestamps = timestamps;
+    flow.wired.on_ack_passed(timestamps, now);
 }
 
 /// Frees what an ACK acknowledges, as long as it departed once and nothing else is known of it.
@@ -198,7 +206,7 @@ fn free(
 }
 
 /// Any segment from the mobile host. `newest`: a sample of the round trip from what was freed.
-#[inline(never)]
+#[cold]
 fn on_any(
     flow: &mut Flow,
     packet: PacketRef,
@@ -233,7 +241,8 @@ fn on_any(
     };
     let (ack, timestamps) = (tcp.ack, tcp.options.timestamps());
     if flow.last_ack.is_none_or(|last_ack| ack.at_or_after(last_ack)) {
-        flow.note_mobile(tcp, timestamps, payload_bytes);
+        flow.note_mobile(tcp, payload_bytes);
+        flow.mobile.timestamps = timestamps;
     }
     let lowest = flow.cache.front();
     flow.unanswered_since = lowest.filter(|entry| entry.copy == Copy::Departed).map(|_| now);
@@ -244,7 +253,7 @@ fn on_any(
     };
     match verdict {
         Verdict::Forward => {
-            flow.wired.on_ack_passed(timestamps.map(|timestamps| timestamps.value), now);
+            flow.wired.on_ack_passed(timestamps, now);
             let packet = sack::hide(flow, packet, context, now);
             context.sink.send(Side::WIRED, Priority::Normal, packet);
         }

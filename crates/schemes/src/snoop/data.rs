@@ -88,12 +88,8 @@ pub(super) fn snoop_data(
         Some(timestamps) => note_timestamps(flow, timestamps, now),
         None => flow.sender_timestamp = None,
     }
-    if !is_next {
-        let case = classify(flow, range);
-        restart::on_sender(flow, (case, range.0), context, now);
-        if case != Case::New {
-            return on_old(flow, (case, packet), range, context, now);
-        }
+    if !is_next && let Some(verdict) = on_any(flow, packet, range, context, now) {
+        return verdict;
     }
     on_new(flow, (packet, tcp), range, context, now);
     Verdict::Forward
@@ -106,8 +102,21 @@ fn start_anew(flow: &mut Flow, start: Seq, config: &Config, now: Instant) {
     flow.timers.set(Timer::Idle, now + config.flow_idle);
 }
 
-/// A segment that was seen before, in part at least.
+/// Any segment: what becomes of one that is not new.
 #[cold]
+fn on_any(
+    flow: &mut Flow,
+    packet: &PacketRef,
+    range: (Seq, Seq),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Option<Verdict> {
+    let case = classify(flow, range);
+    restart::on_sender(flow, (case, range.0), context, now);
+    (case != Case::New).then(|| on_old(flow, (case, packet), range, context, now))
+}
+
+/// A segment that was seen before, in part at least.
 fn on_old(
     flow: &mut Flow,
     (case, packet): (Case, &PacketRef),

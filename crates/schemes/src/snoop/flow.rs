@@ -277,24 +277,17 @@ impl Flow {
         closes || right_edge(header, scale).after(self.right_edge)
     }
 
-    /// Remembers what the mobile host said in a segment that is not older than the last.
+    /// Remembers what the mobile host said in a segment that is not older than the last, but for
+    /// its timestamps.
     #[inline(always)]
-    pub(super) fn note_mobile(
-        &mut self,
-        header: &Header,
-        timestamps: Option<Timestamps>,
-        payload_bytes: u32,
-    ) {
+    pub(super) fn note_mobile(&mut self, header: &Header, payload_bytes: u32) {
         let end = header.seq + header.sequence_length(payload_bytes);
         if let Some(scale) = self.scale {
             self.right_edge = self.right_edge.max(right_edge(header, scale));
         }
-        self.mobile = Mobile {
-            next_seq: end,
-            window: header.window,
-            ecn: Flags(header.flags.0 & ECN_FLAGS.0),
-            timestamps,
-        };
+        self.mobile.next_seq = end;
+        self.mobile.window = header.window;
+        self.mobile.ecn = Flags(header.flags.0 & ECN_FLAGS.0);
     }
 }
 
@@ -304,11 +297,11 @@ fn right_edge(header: &Header, scale: u8) -> Seq {
 }
 
 impl WiredRoundTrip {
-    /// An ACK with this TSval is about to pass to the fixed host.
+    /// An ACK with these timestamps is about to pass to the fixed host.
     #[inline]
-    pub(super) fn on_ack_passed(&mut self, timestamp: Option<u32>, now: Instant) {
+    pub(super) fn on_ack_passed(&mut self, timestamps: Option<Timestamps>, now: Instant) {
         if self.awaited.is_none()
-            && let Some(value) = timestamp
+            && let Some(Timestamps { value, .. }) = timestamps
         {
             (self.awaited, self.passed_at) = (Some(value), now);
         }
@@ -377,7 +370,7 @@ mod tests {
         let mut wired = WiredRoundTrip::default();
         let mut now = Instant::ZERO;
         let mut sample = |millis: u64| {
-            wired.on_ack_passed(Some(7), now);
+            wired.on_ack_passed(Some(Timestamps { value: 7, echo: 0 }), now);
             wired.on_data(6, now);
             now += Duration::from_millis(millis);
             wired.on_data(7, now);
