@@ -199,9 +199,21 @@ impl Cache {
     }
 
     /// Adds the newest data: nothing cached lies at or after its start.
+    ///
+    /// It is made where it stays, not before: a copy would have to wait for what was just stored.
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: impl FnOnce() -> Entry) {
+        if self.entries.len() == self.entries.capacity() {
+            return self.push_growing(entry());
+        }
+        let entry = entry();
         debug_assert!(self.entries.back().is_none_or(|last| last.end.at_or_before(entry.start)));
+        self.bytes += entry.length();
+        self.entries.push_back(entry);
+    }
+
+    #[cold]
+    fn push_growing(&mut self, entry: Entry) {
         self.bytes += entry.length();
         self.entries.push_back(entry);
     }

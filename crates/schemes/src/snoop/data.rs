@@ -348,23 +348,25 @@ fn keep_segment(
     if assumed {
         flow.departures = flow.departures.wrapping_add(1);
     }
-    let entry = Entry {
-        packet: packet.clone(),
+    let is_whole = packet.segment_bytes.is_none() && packet.cause != Cause::LocalRetransmission;
+    let (packet, departed_order) = (packet.clone(), flow.departures);
+    let entry = || Entry {
+        packet,
         departed_at: now,
         start,
         end,
         sent_order,
-        departed_order: flow.departures,
+        departed_order,
         copy: if assumed { Copy::Departed } else { Copy::Queued },
         retransmissions: 0,
         sender_retransmitted: age == Age::Old,
         sacked: false,
-        is_whole: packet.segment_bytes.is_none() && packet.cause != Cause::LocalRetransmission,
+        is_whole,
     };
     match age {
         Age::New => flow.cache.push(entry),
         Age::Old => {
-            flow.cache.insert(entry);
+            flow.cache.insert(entry());
             flow.evidence.on_filled(start);
         }
     }
