@@ -481,3 +481,6 @@ fn is_too_early(flow: &Flow, index: usize, now: Instant) -> bool {
             && now.since(entry.departed_at) < flow.round_trip.shortest() / 2
     })
 }
+
+#[cfg(test)]
+mod tests;
