@@ -15,10 +15,10 @@ use super::timers::Timers;
 use sansio::{Duration, FlowKey, Instant};
 use wire::tcp::{Flags, Header, Seq, Timestamps};
 
-/// One direction of one connection. What every packet needs comes first, in a few cache lines;
-/// `repr(C)` keeps the order.
+/// One direction of one connection. What every packet needs while nothing else is going on comes
+/// first, in a few cache lines; `repr(C)` keeps the order.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct Flow {
     /// Four-tuple, as the data travels.
     pub(super) key: FlowKey,
@@ -45,18 +45,14 @@ pub(super) struct Flow {
     pub(super) sent: u32,
     /// Segments that departed, counted modulo 2^32.
     pub(super) departures: u32,
-    /// When the local retransmission had been queued that departed last.
-    pub(super) requeued_departed: Option<Instant>,
     /// Place of the next departure in the order of `sent`.
     pub(super) next_departure: u32,
     /// Duplicate ACKs still to be expected (SNOOP-ACK-8).
     pub(super) expected_dupacks: u32,
-    /// Unexpected duplicate ACKs in a row.
-    pub(super) dupacks: u32,
-    /// Rests after needless repairs.
-    pub(super) rest: Rest,
     /// The mobile host's last segment, as far as an ACK in its name needs it.
     pub(super) mobile: Mobile,
+    /// Unexpected duplicate ACKs in a row.
+    pub(super) dupacks: u32,
     /// Since when the mobile host has had something to answer; its last packet, if there was
     /// something already.
     pub(super) unanswered_since: Option<Instant>,
@@ -74,26 +70,30 @@ pub(super) struct Flow {
     pub(super) budget_bytes: u64,
     /// The segment being timed.
     pub(super) timed: Timed,
+    /// What the sender may know of losses.
+    pub(super) disclosure: Disclosure,
+    /// The wired round trip (*modern*).
+    pub(super) wired: WiredRoundTrip,
+    /// The flow's timers, by `Timer`.
+    pub(super) timers: Timers,
+    /// Round trip over the last hop.
+    pub(super) round_trip: RoundTrip,
+    /// What SACK blocks told (*modern*).
+    pub(super) evidence: Evidence,
+    /// When the local retransmission had been queued that departed last.
+    pub(super) requeued_departed: Option<Instant>,
+    /// Rests after needless repairs.
+    pub(super) rest: Rest,
     /// An episode of recovery lasts until the ACK reaches this (SNOOP-TMR-4).
     pub(super) episode_end: Option<Seq>,
     /// Byte after a FIN from the fixed host: acknowledged, it ends the flow (SNOOP-DATA-8).
     pub(super) fin: Option<Seq>,
     /// Since when the lowest segment is being repaired while its duplicate ACKs are withheld.
     pub(super) withheld_since: Option<Instant>,
-    /// What the sender may know of losses.
-    pub(super) disclosure: Disclosure,
     /// Where the flow stands between an outage and normal traffic (*modern*).
     pub(super) phase: Phase,
-    /// The wired round trip (*modern*).
-    pub(super) wired: WiredRoundTrip,
-    /// The flow's timers, by `Timer`.
-    pub(super) timers: Timers,
     /// The deadline for which the agent's queue holds the flow.
     pub(super) queued_deadline: Option<Instant>,
-    /// Round trip over the last hop.
-    pub(super) round_trip: RoundTrip,
-    /// What SACK blocks told (*modern*).
-    pub(super) evidence: Evidence,
     /// Agent ACKs in the current second (MOD-14).
     pub(super) agent_acks: RatePerSecond,
     /// When it was first seen.

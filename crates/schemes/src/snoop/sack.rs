@@ -15,21 +15,22 @@ use sansio::{Duration, Instant, Packet, PacketRef, Sink, Transport};
 use std::collections::VecDeque;
 use wire::tcp::{self, Options, SackBlock, Seq, TcpOption, kind};
 
-/// What the mobile host has shown to have.
+/// What the mobile host has shown to have; first what every ACK tells.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(super) struct Evidence {
-    /// Byte after the highest one in a SACK block.
-    highest: Option<Seq>,
-    /// First bytes of the cached segments below `highest` that no block covers, ascending.
-    pub(super) holes: VecDeque<Seq>,
-    /// Up to here something is missing that the cache does not hold.
-    pub(super) gap_end: Option<Seq>,
     /// The latest departure that is known to have arrived,
     pub(super) latest: Arrived,
     /// and the latest one that took the link's normal queue.
     pub(super) latest_in_line: Arrived,
-    /// Something arrived since the holes were last looked at.
-    pub(super) news: bool,
+    /// First bytes of the cached segments below `highest` that no block covers, ascending.
+    pub(super) holes: VecDeque<Seq>,
+    /// Byte after the highest one in a SACK block.
+    highest: Option<Seq>,
+    /// Up to here something is missing that the cache does not hold.
+    pub(super) gap_end: Option<Seq>,
+    /// Extra time granted to a segment that others overtake; see `on_unneeded`.
+    pub(super) allowance: Duration,
     /// Cached segments that arrived after they had been sent again, counted modulo 2^32.
     delivered: u32,
     /// That count when holes were last re-sent.
@@ -38,8 +39,8 @@ pub(super) struct Evidence {
     arrived: u16,
     /// The same of duplicates that may answer the agent's own.
     arrived_or_own: u16,
-    /// Extra time granted to a segment that others overtake; see `on_unneeded`.
-    pub(super) allowance: Duration,
+    /// Something arrived since the holes were last looked at.
+    pub(super) news: bool,
     /// The flow carried SACK blocks.
     seen_sack: bool,
     /// Duplicate ACKs to come that answer the agent's own duplicates, and until when.
