@@ -126,8 +126,8 @@ pub(super) fn is_pure(flow: &Flow, header: &Header, payload_bytes: u32) -> bool 
 
 /// A segment from the mobile host. The flow is over once its FIN is acknowledged (SNOOP-DATA-8).
 ///
-/// Nearly always it acknowledges something while nothing else is going on. As in the header
-/// prediction of TCP (RFC 1323, appendix), that is decided at once, and little remains to be done.
+/// Nearly always it acknowledges something while nothing else is going on. As with TCP's own header
+/// prediction, that is decided at once, and little remains to be done.
 #[inline(always)]
 pub(super) fn snoop_ack(
     flow: &mut Flow,
@@ -205,7 +205,8 @@ fn free(
     true
 }
 
-/// Any segment from the mobile host. `newest`: a sample of the round trip from what was freed.
+/// Any segment from the mobile host. `newest`: a sample of the round trip from what of it was freed
+/// already, before something unusual was found.
 #[cold]
 fn on_any(
     flow: &mut Flow,
@@ -371,6 +372,7 @@ fn on_new_ack(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Option<Instant> {
+    flow.evidence.news |= newest.is_some();
     // Beyond what passed here, an ACK tells nothing that could be checked (MOD-14).
     let ack = ack.min(flow.last_seen);
     if let Timed::Running(end, departed_at) = flow.timed
