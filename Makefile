@@ -1,9 +1,9 @@
 # The binary does the work; this file only names it. `make help` lists the targets.
 LASTHOP = $(or $(CARGO_TARGET_DIR),target)/release/lasthop
 
-.PHONY: help demo test bench profile measure validate papers lab build clean
+.PHONY: help demo test bench bench-live profile measure cells validate papers lab build clean
 help:        ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 build:       ## the release binary
 	cargo build --release --locked -p lasthop-cli
@@ -18,11 +18,17 @@ test:        ## everything that has to pass: format, lints, structure, tests, do
 bench: build ## the gates of the speed table, in one run
 	bash bench/sim.sh $(LASTHOP)
 
+bench-live:  ## the daemon's back ends beside the kernel's own forwarding (about 3 minutes)
+	bash bench/live.sh
+
 profile: build ## where the simulator's time goes, by crate and function (needs perf)
 	bash bench/profile.sh $(LASTHOP)
 
-measure: build ## what docs/measurements.md shows, on this machine (about 45 minutes)
+measure: build ## what docs/measurements.md shows, on this machine (about 80 minutes)
 	bash bench/measure.sh $(LASTHOP)
+
+cells: build ## who is helped and who is not, real kernels, 240 cells; renews docs/cells.md (two hours and a half)
+	python3 bench/cells.py $(LASTHOP)
 
 validate: build ## the simulator's senders against the kernel's; renews docs/validation.md (up to an hour)
 	bash bench/validate.sh $(LASTHOP)

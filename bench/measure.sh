@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures everything that docs/measurements.md shows and writes that file: real kernels, the real
-# daemon, our emulated radio. Needs root (or user namespaces) and about 45 minutes; leave the machine
+# daemon, our emulated radio. Needs root (or user namespaces) and about 80 minutes; leave the machine
 # alone meanwhile. The records of all runs stay in lasthop-out/measure.
 # `bench/measure.sh LASTHOP [LANES]`
 set -euo pipefail
@@ -54,15 +54,15 @@ table worlds "${link[@]}" --queue 100p --window 64KiB --ber none,1/8Mbit,1/4Mbit
   --outage none --tcp reno --schemes plain,snoop,snoop-modern --size 2MB --seeds 5
 
 radio=(--rate 20Mbit/s --delay 15ms --wired-rate 1Gbit/s --wired-delay 1ms --queue 100p --ber none)
-section "Outages of 0.1 to 10 s" \
-  "20 Mbit/s, round trip 32 ms; one outage per run, its length log-uniform, 24 seeds, the same for
-every row. \`after outage\`: from the link's return to the first new ACK at the sender. The bound for
+section "Outages of 0.1 to 60 s" \
+  "20 Mbit/s, round trip 32 ms; 15 MB and one outage per run, its length log-uniform, 30 seeds, the same
+for every row. \`after outage\`: from the link's return to the first new ACK at the sender. The bound for
 nobody-is-told is one round trip + 60 ms, for notified one round trip + 20 ms. Three tables: packets
 are lost and nobody is told; lost, and the base station is told; held by the radio, nobody is told."
 for how in lost ,notified ,hold; do
-  outage="at=2s,length=0.1s..10s${how#lost}"
+  outage="at=2s,length=0.1s..60s${how#lost}"
   table "outage-${how#,}" "${radio[@]}" --outage "$outage" --tcp reno,cubic,bbr \
-    --schemes "$schemes" --duration 15s --seeds 24 --no-prediction
+    --schemes "$schemes" --size 15MB --seeds 30 --no-prediction
 done
 
 section "BBR after 8 to 15 s" "The time until 500 kB are through again. With tcp_rto_max_ms=1000 a

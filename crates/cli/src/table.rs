@@ -309,7 +309,8 @@ fn cost() -> Vec<ColumnOf> {
     let air = "everything on the air of the last hop, both ways";
     let air_time = "time of the air per byte delivered: bits, host costs, waits for frames' ACKs";
     let packets = "packets that reach the base station from either side, per second";
-    let given_up = "runs that did not deliver everything in 200 times the time";
+    let given_up =
+        "runs that did not deliver everything in 200 times the time, or whose sender gave up";
     vec![
         value(("resent end to end", ""), Value, end_to_end, Always, |row, by| {
             let of = |run: &Sample| run.measures.retransmissions_end_to_end as f64;

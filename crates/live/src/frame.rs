@@ -108,6 +108,23 @@ pub struct Link {
     pub source: Mac,
 }
 
+impl Link {
+    /// Those of a frame that begins with its Ethernet header; `None` if it is cut.
+    pub fn of(frame: &[u8]) -> Option<Link> {
+        let (destination, source) = (frame.first_chunk()?, frame.get(6..)?.first_chunk()?);
+        Some(Link { destination: Mac(*destination), source: Mac(*source) })
+    }
+}
+
+/// How a packet goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Onward {
+    /// As a router sends it: with these addresses, and one hop fewer left.
+    Routed(Link),
+    /// As a bridge does: in its frame as it came; with these addresses if it has none.
+    Bridged(Link),
+}
+
 /// Why a packet cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unwritable {
@@ -119,28 +136,38 @@ pub enum Unwritable {
     Wire(#[from] Error),
 }
 
-/// The frame in which a packet leaves one hop on: unchanged but for the link-layer header and the
-/// hop limit if it still has the frame it came in, written anew otherwise. A super-packet without
-/// its frame is to be cut first ([`segments`]).
+/// The frame in which a packet leaves. If it still has the frame it came in, that one: but for the
+/// link-layer header and the hop limit behind a router, unchanged behind a bridge. Otherwise it is
+/// written anew; a super-packet is then to be cut first ([`segments`]).
 ///
 /// # Errors
 /// See [`Unwritable`].
-pub fn write(packet: &Packet, link: Link) -> Result<Outgoing, Unwritable> {
+pub fn write(packet: &Packet, onward: Onward) -> Result<Outgoing, Unwritable> {
     let mut head = Head::EMPTY;
+    let (Onward::Routed(link) | Onward::Bridged(link)) = onward;
     match &packet.frame {
         Some(frame) if usize::from(frame.network_at) == NETWORK_AT => {
             let mut prefix = Virtio::COMPLETE;
             prefix.copy_from_slice(&frame.bytes[..Virtio::BYTES]);
             prefix[0] &= Virtio::NEEDS_CHECKSUM;
             head.push(&prefix);
-            push_link(&mut head, link, packet);
-            let rest = push_ip(&mut head, &frame.bytes);
+            let rest = match onward {
+                Onward::Routed(_) => {
+                    push_link(&mut head, link, packet);
+                    push_ip(&mut head, &frame.bytes)
+                }
+                Onward::Bridged(_) => Virtio::BYTES,
+            };
             Ok(Outgoing { head, rest: frame.bytes.slice(rest..) })
         }
         _ => {
             head.push(&Virtio::COMPLETE);
             push_link(&mut head, link, packet);
-            Ok(Outgoing { head, rest: datagram(packet)?.into() })
+            let rest = match onward {
+                Onward::Routed(_) => datagram(packet)?,
+                Onward::Bridged(_) => emit(packet, &packet.ip)?,
+            };
+            Ok(Outgoing { head, rest: rest.into() })
         }
     }
 }
@@ -150,21 +177,26 @@ pub fn write(packet: &Packet, link: Link) -> Result<Outgoing, Unwritable> {
 /// # Errors
 /// See [`Unwritable`].
 pub fn datagram(packet: &Packet) -> Result<Vec<u8>, Unwritable> {
-    let ip = ip::Header { hop_limit: packet.ip.hop_limit.saturating_sub(1), ..packet.ip };
-    let mut bytes = Vec::with_capacity(packet.bytes() as usize);
     match (&packet.transport, &packet.frame) {
-        (Transport::Tcp(header), _) => {
-            let payload = packet.payload.to_bytes().ok_or(Unwritable::NotTcp)?;
-            datagram::emit_tcp(&ip, header, &payload, &mut bytes)?;
+        (Transport::Tcp(_), _) => {
+            let hop_limit = packet.ip.hop_limit.saturating_sub(1);
+            emit(packet, &ip::Header { hop_limit, ..packet.ip })
         }
         (_, Some(frame)) => {
             let mut head = Head::EMPTY;
             let rest = push_ip(&mut head, &frame.bytes);
-            bytes.extend_from_slice(head.as_bytes());
-            bytes.extend_from_slice(&frame.bytes[rest..]);
+            Ok([head.as_bytes(), &frame.bytes[rest..]].concat())
         }
-        (_, None) => return Err(Unwritable::NotTcp),
+        (_, None) => Err(Unwritable::NotTcp),
     }
+}
+
+/// A TCP datagram with this IP header, checksums complete.
+fn emit(packet: &Packet, ip: &ip::Header) -> Result<Vec<u8>, Unwritable> {
+    let Transport::Tcp(header) = &packet.transport else { return Err(Unwritable::NotTcp) };
+    let payload = packet.payload.to_bytes().ok_or(Unwritable::NotTcp)?;
+    let mut bytes = Vec::with_capacity(packet.bytes() as usize);
+    datagram::emit_tcp(ip, header, &payload, &mut bytes)?;
     Ok(bytes)
 }
 
@@ -246,7 +278,8 @@ mod tests {
         datagram::emit_tcp(&ip, &tcp, b"hello", &mut bytes).expect("it fits");
         let packet = parse(bytes.clone().into(), PacketId::FIRST).expect("it is valid");
         let link = Link { destination: Mac([2; 6]), source: Mac([4; 6]) };
-        let left = write(&packet, link).expect("it can be written");
+        let onward = Onward::Routed(link);
+        let left = write(&packet, onward).expect("it can be written");
         let left = [left.head.as_bytes(), &left.rest].concat();
         let mut expected = bytes;
         expected[10..16].copy_from_slice(&[2; 6]);
@@ -255,7 +288,25 @@ mod tests {
         expected[NETWORK_AT + 7] -= 1;
         assert_eq!(left, expected);
         let anew = packet.rewrite(PacketId::FIRST, Cause::Original, |_| {});
-        let anew = write(&anew, link).expect("it can be written");
+        let anew = write(&anew, onward).expect("it can be written");
         assert_eq!([anew.head.as_bytes(), &anew.rest].concat(), expected);
+    }
+
+    #[test]
+    fn behind_a_bridge_a_packet_leaves_as_it_came_or_with_the_same_hop_limit() {
+        let address = |last| IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last));
+        let ip = ip::Header::new(address(1), address(2), ip::Protocol::TCP);
+        let link = Link { destination: Mac([2; 6]), source: Mac([4; 6]) };
+        let mut bytes = vec![0; Virtio::BYTES];
+        bytes.extend([[2; 6], [4; 6]].concat());
+        bytes.extend([0x86, 0xdd]);
+        datagram::emit_tcp(&ip, &tcp::Header::new(1, 2), b"hello", &mut bytes).expect("it fits");
+        let packet = parse(bytes.clone().into(), PacketId::FIRST).expect("it is valid");
+        assert_eq!(Link::of(&bytes[Virtio::BYTES..]), Some(link));
+        let anew = packet.rewrite(PacketId::FIRST, Cause::Original, |_| {});
+        for packet in [packet, anew] {
+            let left = write(&packet, Onward::Bridged(link)).expect("it can be written");
+            assert_eq!([left.head.as_bytes(), &left.rest].concat(), bytes);
+        }
     }
 }

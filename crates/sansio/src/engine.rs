@@ -94,8 +94,8 @@ pub enum Notice {
     LinkDown(Side),
     /// The link on this side is back.
     LinkUp(Side),
-    /// If the link on this side was gone, it is probably back: a schedule or a hint says so. Who was
-    /// not gone takes no notice.
+    /// If the link on this side was gone, it is probably back: a schedule or a hint says so. Who
+    /// was not gone takes no notice.
     LinkMayBeUp(Side),
     /// One mobile host of several is out of reach.
     MobileDown(IpAddr),

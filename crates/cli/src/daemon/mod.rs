@@ -8,13 +8,13 @@ pub(crate) mod top;
 
 use crate::error::Error;
 use args::{BaseStationArgs, Daemon};
-use live::daemon::{self, Control, DaemonConfig, Place, machine, settings};
+use live::daemon::{self, BackEnd, Control, DaemonConfig, Place, machine, settings};
 use live::io::inline::Devices;
 use node::scenario::{QuantityError, Rate};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn daemon(command: &Daemon) -> Result<(), Error> {
-    let (config, check) = match command {
+    let (config, is_check) = match command {
         Daemon::Gateway(args) => (of_file(&args.config, Place::Gateway)?, args.check),
         Daemon::BaseStation(args) => match &args.config {
             Some(file) => (of_file(file, Place::BaseStation)?, args.check),
@@ -22,7 +22,7 @@ pub(crate) fn daemon(command: &Daemon) -> Result<(), Error> {
         },
         Daemon::Ctl(args) => return ctl::ctl(args),
     };
-    if check {
+    if is_check {
         return say_whether_fine(&config);
     }
     daemon::run(&config).map_err(|error| Error::Machine(format!("{error:#}")))
@@ -71,6 +71,8 @@ fn of_options(args: &BaseStationArgs) -> Result<DaemonConfig, Error> {
             Some("-") => Control::Standard,
             Some(path) => Control::Socket(PathBuf::from(path)),
         },
+        // The lab's figures are those of the engine with every packet in its hands.
+        back_end: BackEnd::Inline,
         ..DaemonConfig::base_station(devices, vec![mobile])
     })
 }

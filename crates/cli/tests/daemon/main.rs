@@ -13,6 +13,8 @@ use std::time::Duration;
 
 const MOBILE_V4: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 79, 2, 1));
 
+const MOBILE_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0xfd79, 2, 0, 0, 0, 0, 0, 1));
+
 fn pause(millis: u64) {
     std::thread::sleep(Duration::from_millis(millis));
 }
@@ -20,40 +22,50 @@ fn pause(millis: u64) {
 #[test]
 fn a_transfer_survives_twenty_switches_of_mode() {
     isolated("a_transfer_survives_twenty_switches_of_mode", || {
-        let net = Net::new("switches");
-        net.configure("mode = \"observe\"\n");
-        let daemon = net.daemon(&[], &[]);
-        let bytes = transfer(MOBILE_V4, || {
-            let modes = ["help", "observe", "off", "help", "off", "observe"];
-            for mode in modes.iter().cycle().take(20) {
-                daemon.order(&format!("mode {mode}"));
-                assert_eq!(net.tables().contains("lasthop"), *mode == "help", "{mode}");
-                pause(100);
-            }
-            // What stands in the statistics is what the modes say.
-            daemon.order("mode observe");
-            let sent = daemon.count("/packets/sent");
-            let taken = daemon.count("/packets/taken");
-            pause(200);
-            assert_eq!(daemon.count("/packets/sent"), sent, "observing sends nothing");
-            assert!(daemon.count("/packets/taken") > taken, "observing looks on");
-            daemon.order("mode off");
-            let taken = daemon.count("/packets/taken");
-            pause(200);
-            assert_eq!(daemon.count("/packets/taken"), taken, "off sees nothing");
-            daemon.order("mode help");
-            pause(200);
-            assert!(daemon.count("/packets/sent") > sent, "helping sends");
-        });
-        // What the switches cost: segments sent again, and those that came twice.
-        let counters = "TcpOutSegs TcpRetransSegs TcpExtTCPDSACKRecv TcpExtTCPTimeouts";
-        let counted = sh(&format!("ip netns exec {} nstat -az {counters}", net::FIXED));
-        println!(
-            "{} MB, daemon sent {}\n{counted}",
-            bytes / 1_000_000,
-            daemon.count("/packets/sent")
-        );
+        switches("mode = \"observe\"\nback-end = \"inline\"\n", MOBILE_V4);
     });
+}
+
+#[test]
+fn so_it_does_on_the_fast_path_and_with_ipv6() {
+    isolated("so_it_does_on_the_fast_path_and_with_ipv6", || {
+        switches("mode = \"observe\"\nback-end = \"fast\"\n", MOBILE_V4);
+        switches("mode = \"observe\"\n", MOBILE_V6);
+    });
+}
+
+fn switches(lines: &str, mobile: IpAddr) {
+    let net = Net::new("switches");
+    net.configure(lines);
+    let daemon = net.daemon(&[], &[]);
+    let bytes = transfer(mobile, || {
+        let modes = ["help", "observe", "off", "help", "off", "observe"];
+        for mode in modes.iter().cycle().take(20) {
+            daemon.order(&format!("mode {mode}"));
+            let is_taken = net.tables().contains("lasthop");
+            assert_eq!(is_taken, *mode == "help", "{mode}: {}", daemon.log());
+            pause(100);
+        }
+        // What stands in the statistics is what the modes say.
+        daemon.order("mode observe");
+        let sent = daemon.count("/packets/sent");
+        let looked_at = || daemon.count("/packets/taken") + daemon.count("/packets/seen");
+        let before = looked_at();
+        pause(200);
+        assert_eq!(daemon.count("/packets/sent"), sent, "observing sends nothing");
+        assert!(looked_at() > before, "observing looks on");
+        daemon.order("mode off");
+        let before = looked_at();
+        pause(200);
+        assert_eq!(looked_at(), before, "off sees nothing");
+        daemon.order("mode help");
+        pause(200);
+        assert!(daemon.count("/packets/sent") > sent, "helping sends");
+    });
+    // What the switches cost: segments sent again, and those that came twice.
+    let counters = "TcpOutSegs TcpRetransSegs TcpExtTCPDSACKRecv TcpExtTCPTimeouts";
+    let counted = sh(&format!("ip netns exec {} nstat -az {counters}", net::FIXED));
+    println!("{} MB, daemon sent {}\n{counted}", bytes / 1_000_000, daemon.count("/packets/sent"));
 }
 
 #[test]
@@ -81,7 +93,7 @@ fn a_changed_file_is_read_on_sighup_and_a_bad_one_changes_nothing() {
             let file = net.configure("mode = \"observe\"\nscheme = \"snop\"\n");
             daemon.signal(Signal::HUP);
             wait_until("it refuses", || daemon.log().contains("event=reload-refused"));
-            let said = format!("{}:6: `snop` is not a scheme; expected plain", file.display());
+            let said = format!("{}:7: `snop` is not a scheme; expected plain", file.display());
             assert!(daemon.log().contains(&said), "{}", daemon.log());
             assert!(daemon.ask("reload")["error"].is_string());
             assert_eq!(daemon.ask("stats")["mode"], "help");
@@ -133,6 +145,35 @@ fn a_device_that_goes_and_returns_is_waited_for() {
         for event in ["event=device-lost why=\"radio is gone\"", "event=device-back mode=help"] {
             assert!(daemon.log().contains(event), "{event} in {}", daemon.log());
         }
+    });
+}
+
+/// Half of the flows are left alone: they are told of, too, and what a class gains is measured.
+#[test]
+fn worth_a_control_group_passes_untouched_and_is_compared_with() {
+    isolated("worth_a_control_group_passes_untouched_and_is_compared_with", || {
+        let net = Net::new("worth");
+        net.configure("mode = \"help\"\n");
+        let file = net.file("lasthop.toml");
+        let text = std::fs::read_to_string(&file).expect("the file");
+        assert!(text.contains("\"0%\""), "{text}");
+        std::fs::write(&file, text.replace("\"0%\"", "\"50%\"")).expect("written");
+        let daemon = net.daemon(&[], &[]);
+        let mut untouched = 0;
+        for _ in 0..24 {
+            transfer(MOBILE_V4, || {
+                pause(30);
+                let flows = daemon.ask("flows");
+                let flow = &flows["flows"][0];
+                assert!(flow["bytes"].as_u64() > Some(0), "{flows}");
+                untouched += u32::from(flow["left_alone"] == "without help, to compare with");
+            });
+        }
+        assert!((4..=20).contains(&untouched), "{untouched} of 24");
+        let class = &daemon.ask("stats")["classes"][0];
+        let counted = |key: &str| class[key].as_u64().expect("a number");
+        assert_eq!(class["name"], "others", "{class}");
+        assert_eq!(counted("flows_helped") + counted("flows_control"), 24, "{class}");
     });
 }
 

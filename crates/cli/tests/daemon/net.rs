@@ -100,7 +100,8 @@ impl Net {
         let file = self.file("lasthop.toml");
         let control = self.file("control");
         let text = format!(
-            "wired = \"wired\"\nradio = \"radio\"\nmobile = \"10.79.2.0/24\"\n\
+            "wired = \"wired\"\nradio = \"radio\"\nmobile = [\"10.79.2.0/24\", \"fd79:2::/64\"]\n\
+             worth.control-share = \"0%\"\n\
              control = \"{}\"\n{lines}",
             control.display()
         );

@@ -1,29 +1,27 @@
 //! The daemon between its two devices: nothing, looking on, or helping; and waiting for a device
 //! that is gone.
 
-use super::config::{DaemonConfig, Mode};
+use super::choice::Chosen;
+use super::config::{BackEnd, DaemonConfig, Forwarding, Mode};
+use super::kernel::Kernel;
 use super::machine;
-use super::neighbours::Neighbours;
-use super::rules::{self, Rules};
-use super::selection::{Prefix, Selection};
+use super::path::{DataPath, Plan};
+use super::selection::Prefix;
 use super::station::{Acting, Departures, Station};
 use crate::io::inline::Inline;
+use crate::sys::poll::Poll;
 use crate::sys::{Clock, device};
 use anyhow::{Context, Result};
 use sansio::Side;
 use schemes::Scheme;
 use schemes::worth::Measured;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::net::IpAddr;
-use std::process::Command;
 
 /// The station and what it is attached to.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) station: Station<Measured<Scheme>>,
     pub(super) attachment: Attachment,
-    /// What the station takes, for nft.
-    selection: Selection,
     clock: Clock,
     /// Frames lost at sockets that are closed by now.
     overruns: u64,
@@ -40,14 +38,7 @@ pub(super) enum Attachment {
         why: String,
     },
     /// Open sockets.
-    Open(Box<Open>),
-}
-
-/// Open sockets, with or without rules that take packets from the kernel.
-#[derive(Debug)]
-pub(super) struct Open {
-    pub(super) io: Inline,
-    pub(super) rules: Option<Rules>,
+    Open(Box<DataPath>),
 }
 
 /// Rounds of a station that takes what waits in its sockets, at most.
@@ -62,14 +53,15 @@ impl Link {
         let scheme = scheme(config)?;
         let departures =
             if scheme.wants_departures() { Departures::Reported } else { Departures::Silent };
-        let neighbours = Neighbours::configured(config.next_hops.iter().copied());
-        let selection = selection(config)?;
+        // What is planned really, is once there is something to attach to.
+        let none = Chosen { name: BackEnd::Inline, reason: "nothing is open".to_owned() };
+        let Plan { selection, ways, .. } = Plan::with(config, none)?;
         let classes = config.classes.iter().map(|(name, prefixes)| {
             (name.clone(), prefixes.iter().map(Prefix::network_and_bits).collect())
         });
         let measured = Measured::new(scheme, config.worth.clone(), classes, random());
-        let station = Station::new(measured, departures, selection.clone(), neighbours);
-        Ok(Link { station, attachment: Attachment::Off, selection, clock, overruns: 0 })
+        let station = Station::new(measured, departures, selection, ways);
+        Ok(Link { station, attachment: Attachment::Off, clock, overruns: 0 })
     }
 
     /// Does this from now on. No connection suffers: at each instant either the kernel or the
@@ -97,24 +89,20 @@ impl Link {
 
     /// Opens the sockets, and takes nothing from the kernel.
     fn attach(&mut self, config: &DaemonConfig) -> Result<()> {
-        self.selection = selection(config)?;
-        self.station.select(self.selection.clone());
+        let path = DataPath::open(config, self.clock)?;
+        let Plan { selection, ways, .. } = path.plan.clone();
+        self.station.select(selection, ways);
         self.act(Acting::Observing);
-        let io = Inline::open(&config.devices, self.clock)?;
-        self.attachment = Attachment::Open(Box::new(Open { io, rules: None }));
+        self.attachment = Attachment::Open(Box::new(path));
         Ok(())
     }
 
     /// Takes packets from the kernel.
     fn help(&mut self, config: &DaemonConfig) -> Result<()> {
-        // What the kernel has forwarded by now is not sent again.
-        self.drain();
-        let Attachment::Open(open) = &mut self.attachment else { return Ok(()) };
-        if open.rules.is_none() {
-            let (wired, radio) = (&config.devices.wired, &config.devices.radio);
-            let text = self.selection.table(rules::TABLE, wired, radio)?;
-            open.rules = Some(Rules::install(&text)?);
-        }
+        let Attachment::Open(path) = &mut self.attachment else { return Ok(()) };
+        let station = &mut self.station;
+        // What the kernel has forwarded by then is not sent again.
+        path.take(config, |io| drain(station, io))?;
         self.act(Acting::Helping);
         Ok(())
     }
@@ -124,27 +112,14 @@ impl Link {
         self.station.engine_mut().set_acts(acting == Acting::Helping);
     }
 
-    /// Takes all that waits in the sockets.
-    fn drain(&mut self) {
-        let Attachment::Open(open) = &mut self.attachment else { return };
-        for _ in 0..DRAIN_TURNS_MAX {
-            let seen = |station: &Station<Measured<Scheme>>| {
-                let counted = station.counters();
-                counted.taken + counted.left_to_kernel
-            };
-            let before = seen(&self.station);
-            // A device that is gone has nothing more to say.
-            if self.station.turn(&mut open.io).is_err() || seen(&self.station) == before {
-                return;
-            }
-        }
-    }
-
     /// Leaves the packets to the kernel, and sends on what it did not get.
     fn stop_helping(&mut self) {
         let Attachment::Open(open) = &mut self.attachment else { return };
-        if open.rules.take().is_some() {
-            self.drain();
+        let station = &mut self.station;
+        // A device that is gone is seen at the next turn.
+        let sends_on = |io: &mut Inline| drop(station.turn(io));
+        if open.leave(sends_on) {
+            drain(&mut self.station, &mut open.io);
         }
         self.act(Acting::Observing);
     }
@@ -184,21 +159,23 @@ impl Link {
             Attachment::Off => Ok(None),
             Attachment::Open(open) => {
                 let why = [Side::WIRED, Side::RADIO].into_iter().find_map(|side| {
-                    let known = open.io.socket(side).interface();
+                    let known = open.io.interface(side);
                     match device::state(&known.name) {
                         Ok(state) if state.interface == *known => None,
                         Ok(_) => Some(format!("{} has become another device", known.name)),
                         Err(_) => Some(format!("{} is gone", known.name)),
                     }
                 });
+                let why = why.or_else(|| unbridged(config));
                 Ok(why.map(|why| {
                     self.lose(why.clone());
                     Change::Lost(why)
                 }))
             }
             Attachment::Waiting { .. } => {
-                if let Err(error) = machine::devices(config) {
-                    self.attachment = Attachment::Waiting { why: format!("{error:#}") };
+                let missing = machine::devices(config).err().map(|error| format!("{error:#}"));
+                if let Some(why) = missing.or_else(|| unbridged(config)) {
+                    self.attachment = Attachment::Waiting { why };
                     return Ok(None);
                 }
                 self.enter(mode, config)?;
@@ -208,18 +185,24 @@ impl Link {
     }
 
     /// Looks whether the machine has other addresses than when the devices were opened: packets to
-    /// itself are not taken. True if it has; then the rules are others, too.
+    /// itself are not taken. True if it has; then the rules are others, too. `None` if that could
+    /// not be told, since too much changes at this moment.
     ///
     /// # Errors
     /// If devices or rules cannot be had.
-    pub(super) fn look_at_addresses(&mut self, mode: Mode, config: &DaemonConfig) -> Result<bool> {
-        let is_open = matches!(self.attachment, Attachment::Open(_));
-        if !is_open || selection(config)? == self.selection {
-            return Ok(false);
+    pub(super) fn look_at_addresses(
+        &mut self,
+        mode: Mode,
+        config: &DaemonConfig,
+    ) -> Result<Option<bool>> {
+        let Attachment::Open(path) = &self.attachment else { return Ok(Some(false)) };
+        let Ok(now) = Plan::with(config, path.plan.chosen.clone()) else { return Ok(None) };
+        if now.selection == path.plan.selection {
+            return Ok(Some(false));
         }
         self.close();
         self.enter(mode, config)?;
-        Ok(true)
+        Ok(Some(true))
     }
 
     /// A device failed: leaves everything to the kernel until it is there again.
@@ -233,20 +216,61 @@ impl Link {
             Attachment::Off => None,
             Attachment::Waiting { why } => Some(why.clone()),
             Attachment::Open(open) => [Side::WIRED, Side::RADIO].into_iter().find_map(|side| {
-                let name = &open.io.socket(side).interface().name;
+                let name = &open.io.interface(side).name;
                 let running = device::state(name).is_ok_and(|state| state.running);
                 (!running).then(|| format!("{name} is down"))
             }),
         }
     }
 
+    /// The back end, if sockets are open.
+    pub(super) fn back_end(&self) -> Option<Chosen> {
+        match &self.attachment {
+            Attachment::Open(path) => Some(path.plan.chosen.clone()),
+            _ => None,
+        }
+    }
+
+    /// Has `poll` wait for what is open now.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(super) fn watch(&self, poll: &Poll) -> Result<()> {
+        let Attachment::Open(path) = &self.attachment else { return Ok(()) };
+        // What is watched already is not watched twice.
+        path.unwatch(poll);
+        path.watch(poll)
+    }
+
     /// Frames lost so far because they came faster than they were taken.
     pub(super) fn overruns(&mut self) -> u64 {
-        if let Attachment::Open(open) = &self.attachment {
+        if let Attachment::Open(open) = &mut self.attachment {
             self.overruns += open.io.overruns();
         }
         self.overruns
     }
+}
+
+/// Takes all that waits in the sockets.
+fn drain(station: &mut Station<Measured<Scheme>>, io: &mut Inline) {
+    for _ in 0..DRAIN_TURNS_MAX {
+        let seen = |station: &Station<Measured<Scheme>>| {
+            let counted = station.counters();
+            counted.taken + counted.seen + counted.left_to_kernel
+        };
+        let before = seen(station);
+        // A device that is gone has nothing more to say.
+        if station.turn(io).is_err() || seen(station) == before {
+            return;
+        }
+    }
+}
+
+/// Why the kernel does not bridge the devices, if it should and does not.
+fn unbridged(config: &DaemonConfig) -> Option<String> {
+    let bridged = || Kernel::now()?.bridge(&config.devices);
+    let is_asked = config.forwarding == Forwarding::Bridge;
+    is_asked.then(bridged)?.err().map(|error| format!("{error:#}"))
 }
 
 /// What became of the devices.
@@ -276,25 +300,4 @@ fn scheme(config: &DaemonConfig) -> Result<Scheme> {
 
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
-}
-
-fn selection(config: &DaemonConfig) -> Result<Selection> {
-    let (wired, radio) = machine::devices(config)?;
-    let mobile = *config.mobile.first().context("mobile: expected an address prefix")?;
-    // Of a family that is not taken no address matters.
-    let is_of_mobiles = |own: &IpAddr| {
-        config.mobile.iter().any(|prefix| prefix.network().is_ipv4() == own.is_ipv4())
-    };
-    let own = own_addresses()?.into_iter().filter(is_of_mobiles).collect();
-    Ok(Selection { mobile, own, wired: wired.mac, radio: radio.mac })
-}
-
-/// The addresses of all devices of this network namespace.
-fn own_addresses() -> Result<Vec<IpAddr>> {
-    let output =
-        Command::new("ip").args(["-json", "address", "show"]).output().context("run ip address")?;
-    let devices: Vec<serde_json::Value> =
-        serde_json::from_slice(&output.stdout).context("read what ip address says")?;
-    let addresses = devices.iter().filter_map(|device| device["addr_info"].as_array()).flatten();
-    Ok(addresses.filter_map(|address| address["local"].as_str()?.parse().ok()).collect())
 }

@@ -2,6 +2,7 @@
 
 use super::config::{DaemonConfig, Forwarding, Mode};
 use super::control::{self, Control};
+use super::kernel::Kernel;
 use super::ruleset::{Hooked, Ruleset};
 use super::{rules, server};
 use crate::sys::device;
@@ -20,6 +21,10 @@ pub fn problems(config: &DaemonConfig) -> Vec<String> {
         found.push("nft is missing: apt install nftables".to_owned());
     }
     found.extend(forwarding(config));
+    if config.forwarding == Forwarding::Bridge {
+        let bridge = Kernel::now().and_then(|kernel| kernel.bridge(&config.devices));
+        found.extend(bridge.err().map(|error| format!("forwarding = bridge: {error:#}")));
+    }
     if let Some(at) = config.metrics {
         found.extend(server::bind(at).err().map(|error| format!("{error:#}")));
     }

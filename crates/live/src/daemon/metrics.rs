@@ -8,8 +8,27 @@ use std::fmt::{Display, Write};
 
 /// Counters of the packets between the devices.
 type OfPackets = (&'static str, &'static str, fn(&Snapshot) -> u64);
-const PACKETS: [OfPackets; 10] = [
+const PACKETS: [OfPackets; 15] = [
     ("frames_taken_total", "Frames looked at: TCP of the mobile hosts.", |s| s.packets.taken),
+    ("frames_seen_total", "Frames looked at that the kernel forwards: the fast path.", |s| {
+        s.packets.seen
+    }),
+    (
+        "frames_seen_withheld_in_vain_total",
+        "Of those seen, packets that the engine would have withheld.",
+        |s| s.packets.forwarded_all_the_same,
+    ),
+    ("frames_seen_answered_in_vain_total", "Answers to those, left out.", |s| {
+        s.packets.answers_left_out
+    }),
+    (
+        "frames_seen_changed_in_vain_total",
+        "Of those seen, packets that the engine would have changed.",
+        |s| s.packets.forwarded_unchanged,
+    ),
+    ("frames_filtered_total", "Frames taken that a bridge does not pass on.", |s| {
+        s.packets.filtered
+    }),
     ("frames_invalid_total", "Of these, frames that a host would discard.", |s| s.packets.invalid),
     ("frames_left_total", "Frames seen that are the kernel's.", |s| s.packets.left_to_kernel),
     ("packets_sent_total", "Packets handed to a device.", |s| s.packets.sent),
@@ -67,7 +86,9 @@ pub fn text(snapshot: &Snapshot) -> String {
         page.value("mode", &[("mode", &mode.to_string())], u8::from(mode == snapshot.mode));
     }
     page.head("path_info", "gauge", "Always 1; labels say how packets pass.");
-    let (forwarding, back_end) = (snapshot.forwarding.to_string(), snapshot.back_end.to_string());
+    let back_end = snapshot.back_end.as_ref();
+    let back_end = back_end.map_or_else(|| "none".to_owned(), |chosen| chosen.name.to_string());
+    let forwarding = snapshot.forwarding.to_string();
     page.value("path_info", &[("forwarding", &forwarding), ("back_end", &back_end)], 1);
     page.head("healthy", "gauge", "1 if nothing is wrong; /health says what is.");
     page.value("healthy", &[], u8::from(snapshot.problem.is_none()));
@@ -214,7 +235,7 @@ const AGE_MAX_SECONDS: f64 = 5.0;
 
 #[cfg(test)]
 mod tests {
-    use super::super::config::{BackEnd, Forwarding};
+    use super::super::config::Forwarding;
     use super::super::snapshot::Intervention;
     use super::*;
     use prometheus_parse::{Scrape, Value};
@@ -230,7 +251,7 @@ mod tests {
             seconds: 12.5,
             mode: Mode::Help,
             forwarding: Forwarding::Routed,
-            back_end: BackEnd::Inline,
+            back_end: None,
             problem: None,
             held_bytes: 7,
             held_bytes_max: 9,

@@ -9,22 +9,31 @@
 //! duplicate; the other order would lose packets. When it ends to help, the rules go first, then
 //! what waits in the sockets is sent on.
 //!
+//! A bridge's kernel side is a bridge of the kernel's own ([`bridged`]): what the daemon does not
+//! take passes there, whatever it is.
+//!
 //! Limit: both devices have the same MTU, since the daemon sends no "packet too big".
 //!
 //! Map: [`config`] (what can be set), [`settings`] (the file), [`machine`] (can this machine do
-//! it?), `service` (the loop), [`station`] (the loop without its waiting), `link` (devices and
-//! modes), [`selection`] (which packets), [`neighbours`] (next hops), [`rules`] (nft), [`ruleset`]
-//! (what others have set up); for people: [`control`] (orders and questions), [`snapshot`] and
-//! [`metrics`] (what happened), `server` (over HTTP), `journal` (the log), `manager` (systemd).
+//! it?), `service` (the loop), [`station`] (the loop without its waiting), `link` (modes, and
+//! devices that go), [`path`] (sockets and rules), [`selection`] (which packets), [`choice`] (which
+//! back end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`kernel`] (what it
+//! is set to do), [`ruleset`] (what others have set up); for people: [`control`] (orders and
+//! questions), [`snapshot`] and [`metrics`] (what happened), `server` (over HTTP), `journal` (the
+//! log), `manager` (systemd).
 
+pub mod bridged;
+pub mod choice;
 pub mod config;
 pub mod control;
 mod journal;
+pub mod kernel;
 mod link;
 pub mod machine;
 mod manager;
 pub mod metrics;
 pub mod neighbours;
+pub mod path;
 pub mod rules;
 pub mod ruleset;
 mod schedule;

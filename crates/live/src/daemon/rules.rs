@@ -35,11 +35,12 @@ const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(5);
 
 impl Rules {
     /// Installs `text`, a list of nft commands that makes [`TABLE`], in the calling thread's
-    /// network namespace; returns when the kernel has all of it.
+    /// network namespace; returns when the kernel has all of it. `at_last` is called right before
+    /// the rules themselves, when table and chains are there.
     ///
     /// # Errors
     /// If nft is missing or refuses, or another daemon's table is there.
-    pub fn install(text: &str) -> Result<Self> {
+    pub fn install(text: &str, at_last: impl FnOnce()) -> Result<Self> {
         let clock = Clock::starting_now();
         // The rules of a daemon that was just killed go away in this moment.
         while list()?.is_some() {
@@ -54,18 +55,44 @@ impl Rules {
         let process = Pid::from_child(&nft);
         let ended = pidfd_open(process, PidfdFlags::empty()).context("watch nft")?;
         let mut rules = Rules { nft, input, ended };
-        let input = rules.input.as_mut().context("write to nft")?;
-        input.write_all(text.as_bytes()).context("write the rules to nft")?;
-        input.flush().context("write the rules to nft")?;
-        let chains = text.lines().filter(|line| line.starts_with("add rule")).count();
+        let is_rule = |line: &&str| line.starts_with("add rule");
+        let frame: Vec<&str> = text.lines().filter(|line| !is_rule(line)).collect();
+        let chains = frame.iter().filter(|line| line.starts_with("add chain")).count();
+        rules.say(&frame.join("\n"))?;
+        rules.await_lines(text, chains, |line| line.trim_start().starts_with("chain "))?;
+        at_last();
+        let drops = text.lines().filter(|line| line.ends_with("drop")).count();
+        rules.say(&text.lines().filter(is_rule).collect::<Vec<_>>().join("\n"))?;
+        rules.await_lines(text, drops, |line| line.trim_end().ends_with("drop"))?;
+        Ok(rules)
+    }
+
+    /// Removes the rules; `meanwhile` is called again and again until they are gone.
+    pub fn withdraw(mut self, mut meanwhile: impl FnMut()) {
+        // The end of its input ends nft, and with it the table.
+        drop(self.input.take());
+        let clock = Clock::starting_now();
+        while clock.now() < Instant::ZERO + VANISH_MAX && matches!(self.nft.try_wait(), Ok(None)) {
+            meanwhile();
+        }
+    }
+
+    /// Gives nft lines to carry out.
+    fn say(&mut self, lines: &str) -> Result<()> {
+        let input = self.input.as_mut().context("write to nft")?;
+        writeln!(input, "{lines}").context("write the rules to nft")?;
+        input.flush().context("write the rules to nft")
+    }
+
+    /// Waits until the table has so many lines of a kind.
+    fn await_lines(&mut self, text: &str, count: usize, is_one: fn(&str) -> bool) -> Result<()> {
         let clock = Clock::starting_now();
         loop {
             let installed = list()?.unwrap_or_default();
-            if installed.lines().filter(|line| line.trim_end().ends_with("drop")).count() >= chains
-            {
-                return Ok(rules);
+            if installed.lines().filter(|line| is_one(line)).count() >= count {
+                return Ok(());
             }
-            if let Some(status) = rules.nft.try_wait().context("look after nft")? {
+            if let Some(status) = self.nft.try_wait().context("look after nft")? {
                 bail!("nft -i ended ({status}) before the rules were installed:\n{text}");
             }
             let in_time = clock.now() < Instant::ZERO + INSTALL_MAX;

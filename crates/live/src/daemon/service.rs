@@ -1,15 +1,15 @@
 //! The daemon's loop: packets first, then time, orders, signals and devices.
 
-use super::config::{BackEnd, DaemonConfig, Level, Mode};
+use super::config::{DaemonConfig, Level, Mode};
 use super::control::{self, Control, Order, Orders};
 use super::journal::Journal;
 use super::link::{Attachment, Change, Link};
 use super::manager::Manager;
 use super::server::Server;
 use super::snapshot::{self, Board, Interventions, Snapshot, Turns};
-use super::{machine, schedule, settings};
-use crate::sys::device::Changes;
-use crate::sys::poll::Poll;
+use super::{machine, path, schedule, settings};
+use crate::sys::netlink::DeviceNews;
+use crate::sys::poll::{Poll, Ready};
 use crate::sys::signals::Signals;
 use crate::sys::{Clock, process};
 use anyhow::{Context, Result, ensure};
@@ -36,12 +36,9 @@ pub fn run(config: &DaemonConfig) -> Result<()> {
 }
 
 /// Tokens of the poll.
-const WIRED: u64 = 0;
-const RADIO: u64 = 1;
-const SIGNALS: u64 = 2;
-const ORDERS: u64 = 3;
-const RULES: u64 = 4;
-const DEVICES: u64 = 5;
+const SIGNALS: u64 = path::TOKENS;
+const ORDERS: u64 = path::TOKENS + 1;
+const DEVICES: u64 = path::TOKENS + 2;
 
 /// Between two looks at everything that is not a packet.
 const TICK: Duration = Duration::from_secs(1);
@@ -59,7 +56,7 @@ struct Service {
     poll: Poll,
     signals: Signals,
     orders: Orders,
-    changes: Changes,
+    news: DeviceNews,
     journal: Journal,
     manager: Manager,
     board: Board,
@@ -100,11 +97,11 @@ impl Service {
         let clock = Clock::starting_now();
         let mut link = Link::new(config, clock)?;
         let orders = Orders::open(&config.control)?;
-        let changes = Changes::listen()?;
+        let news = DeviceNews::open()?;
         let poll = Poll::new()?;
         poll.add(&signals, SIGNALS)?;
         poll.add(orders.descriptor(), ORDERS)?;
-        poll.add(&changes, DEVICES)?;
+        poll.add(&news, DEVICES)?;
         let first = snapshot_of(&mut link, &Counted::default(), (config, Mode::Off), clock.now());
         let board = Board::new(first);
         let open = |at| Server::open(at, board.clone(), clock);
@@ -117,7 +114,7 @@ impl Service {
             poll,
             signals,
             orders,
-            changes,
+            news,
             journal: Journal::open(config.log),
             manager: Manager::find(),
             board,
@@ -149,23 +146,18 @@ impl Service {
             let dues = [deadline, self.hint_at].into_iter().flatten();
             let until = dues.fold(self.tick_at, Instant::min);
             let ready = self.poll.wait(Some(self.clock.monotonic_at(until)))?;
-            let ready = ready.iter().fold(0_u64, |all, token| all | 1 << token);
-            let is_ready = |token: u64| ready & (1 << token) != 0;
-            // The kernel forwards again: to go on would send every packet twice.
-            ensure!(!is_ready(RULES), "nft has ended, and the rules with it");
-            if ready & !(1 << WIRED | 1 << RADIO) == 0 {
-                continue;
-            }
-            if is_ready(DEVICES) {
-                self.changes.take();
-                self.changed = true;
+            // The kernel forwards again: to go on would send packets twice.
+            ensure!(!path::has_lost_its_rules(ready), "nft has ended, and the rules with it");
+            self.attend(ready);
+            if ready.contains(DEVICES) {
+                self.changed |= self.news.take();
                 self.look_at_devices()?;
             }
-            if is_ready(SIGNALS) && self.signals.take_hangup() {
+            if ready.contains(SIGNALS) && self.signals.take_hangup() {
                 // Told in the log; the old settings stay.
                 let _result = self.reload();
             }
-            if is_ready(ORDERS) && self.obey()? == Next::Stop {
+            if ready.contains(ORDERS) && self.obey()? == Next::Stop {
                 break;
             }
         }
@@ -191,19 +183,29 @@ impl Service {
     /// Packets and timers; returns when the next timer is due.
     #[inline]
     fn turn(&mut self) -> Option<Instant> {
-        let Attachment::Open(open) = &mut self.link.attachment else { return None };
+        let Attachment::Open(path) = &mut self.link.attachment else { return None };
         let began = self.clock.now();
         let station = &mut self.link.station;
-        if let Err(error) = station.turn(&mut open.io) {
+        if let Err(error) = station.turn(&mut path.io) {
             self.lose(format!("{error:#}"));
             return None;
         }
         let held = station.engine().inner().held_bytes();
         self.counted.held_bytes_max = self.counted.held_bytes_max.max(held);
-        let deadline = station.next_deadline();
+        let deadline = [station.next_deadline(), path.next_at()].into_iter().flatten().min();
         self.note_events(began);
         self.counted.turns.note(self.clock.now().since(began));
         deadline
+    }
+
+    /// Sees to the sockets.
+    #[inline]
+    fn attend(&mut self, ready: Ready) {
+        if let Attachment::Open(path) = &mut self.link.attachment
+            && let Err(error) = path.attend(&self.poll, ready)
+        {
+            self.lose(format!("{error:#}"));
+        }
     }
 
     /// What the engine reported is counted, and told to who wants to hear it.
@@ -244,10 +246,11 @@ impl Service {
         // Devices come in crowds; their addresses wait for the tick.
         if std::mem::take(&mut self.changed) {
             match self.link.look_at_addresses(self.mode, &self.config) {
-                Ok(false) => {}
-                Ok(true) => {
+                Ok(Some(false)) => {}
+                Ok(None) => self.changed = true,
+                Ok(Some(true)) => {
                     self.journal.say(Level::Info, "addresses-changed", &[], now);
-                    self.watch()?;
+                    self.link.watch(&self.poll)?;
                 }
                 Err(error) => self.lose(format!("{error:#}")),
             }
@@ -308,7 +311,7 @@ impl Service {
     /// Changes the mode.
     fn enter(&mut self, mode: Mode, why: &str) -> Result<()> {
         let entered = self.link.enter(mode, &self.config);
-        self.watch()?;
+        self.link.watch(&self.poll)?;
         let now = self.clock.now();
         match entered {
             Ok(()) => {
@@ -329,21 +332,6 @@ impl Service {
         Ok(())
     }
 
-    /// Waits for what is open now.
-    fn watch(&mut self) -> Result<()> {
-        let Attachment::Open(open) = &self.link.attachment else { return Ok(()) };
-        // What is watched already is not watched twice.
-        let _unknown = self.poll.remove(open.io.socket(Side::WIRED));
-        let _unknown = self.poll.remove(open.io.socket(Side::RADIO));
-        self.poll.add(open.io.socket(Side::WIRED), WIRED)?;
-        self.poll.add(open.io.socket(Side::RADIO), RADIO)?;
-        if let Some(rules) = &open.rules {
-            let _unknown = self.poll.remove(rules);
-            self.poll.add(rules, RULES)?;
-        }
-        Ok(())
-    }
-
     fn look_at_devices(&mut self) -> Result<()> {
         let change = self.link.look_at_devices(self.mode, &self.config);
         let now = self.clock.now();
@@ -355,7 +343,7 @@ impl Service {
             Ok(Some(Change::Back)) => {
                 self.journal.say(Level::Info, "device-back", &[("mode", json!(self.mode))], now);
                 self.failure = None;
-                self.watch()?;
+                self.link.watch(&self.poll)?;
             }
             // The device may have gone again; the next look tells.
             Err(error) => self.link.lose(format!("{error:#}")),
@@ -498,7 +486,7 @@ fn snapshot_of(
         seconds: now.as_secs_f64(),
         mode,
         forwarding: config.forwarding,
-        back_end: BackEnd::Inline,
+        back_end: link.back_end(),
         problem: None,
         held_bytes: scheme.held_bytes(),
         held_bytes_max: counted.held_bytes_max,

@@ -150,27 +150,6 @@ fn contradiction(config: &DaemonConfig) -> Option<(&'static str, String)> {
             return Some(("name", format!("class name `{name}`: expected {expected}")));
         }
     }
-    if let Some((key, message)) = not_yet(config) {
-        return Some((key, message));
-    }
-    None
-}
-
-/// What the file may ask for and this version does not do.
-fn not_yet(config: &DaemonConfig) -> Option<(&'static str, String)> {
-    if config.forwarding == Forwarding::Bridge {
-        let message = "forwarding = bridge: this version forwards routed only; expected \"routed\"";
-        return Some(("forwarding", message.into()));
-    }
-    if config.back_end == BackEnd::Fast {
-        let message = "back-end = fast: this version has inline only; expected \"auto\" or \
-                       \"inline\"";
-        return Some(("back-end", message.into()));
-    }
-    if config.mobile.len() > 1 {
-        let message = "mobile: this version serves one prefix; expected a single one";
-        return Some(("mobile", message.into()));
-    }
     None
 }
 
@@ -371,8 +350,8 @@ mod tests {
             ("worth.control-share = \"60%\"", "`60%` is not a share; expected one from 0% to 50%"),
             ("worth.harm-budget = 5", "invalid type: integer `5`, expected a string"),
             ("schedule.back-at = \"60s\"", "`60s` is not within a minute"),
-            ("forwarding = \"bridge\"", "expected \"routed\""),
-            ("back-end = \"fast\"", "expected \"auto\" or"),
+            ("forwarding = \"bridged\"", "expected `routed` or `bridge`"),
+            ("back-end = \"faster\"", "expected one of `auto`, `inline`, `fast`"),
             ("radio-high = \"eth3\"", "expected none at a gateway"),
         ];
         let least: Vec<&str> = LEAST.lines().filter(|line| !line.starts_with("mobile")).collect();

@@ -1,11 +1,12 @@
 //! What happened so far, as others see it: published by the loop, read by whoever asks.
 
-use super::config::{BackEnd, Forwarding, Mode};
+use super::choice::Chosen;
+use super::config::{Forwarding, Mode};
 use super::station::Counters;
 use sansio::{Duration, FlowKey, Instant};
 use schemes::Scheme;
 use schemes::snoop::{FlowView, Heading};
-use schemes::worth::{ClassReport, Measured};
+use schemes::worth::{ClassReport, ControlFlow, Measured};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,8 +21,8 @@ pub struct Snapshot {
     pub mode: Mode,
     /// How packets get from one device to the other.
     pub forwarding: Forwarding,
-    /// By which way packets pass the engine.
-    pub back_end: BackEnd,
+    /// By which way packets pass the engine, and why; null if none do.
+    pub back_end: Option<Chosen>,
     /// What is wrong, for as long as it is.
     pub problem: Option<String>,
     /// Payload bytes that the scheme holds.
@@ -151,10 +152,27 @@ pub(super) fn flows(
         Scheme::Snoop(agent) => agent.views(now).collect(),
         Scheme::Plain(_) => Vec::new(),
     };
+    views.extend(measured.control_flows().map(|flow| of_control(&flow, now)));
     views.sort_by_key(|view| (view.idle, view.key));
     let shown: Vec<Value> =
         views.iter().take(most).map(|view| of_view(view, measured, interventions)).collect();
     json!({ "seconds": now.as_secs_f64(), "total": views.len(), "flows": shown }).to_string()
+}
+
+/// A flow that the scheme never meets.
+fn of_control(flow: &ControlFlow, now: Instant) -> FlowView {
+    FlowView {
+        key: flow.key,
+        heading: Heading::Down,
+        age: now.since(flow.began_at),
+        idle: now.since(flow.active_at),
+        doing: "left alone",
+        left_alone: Some("without help, to compare with"),
+        cached_segments: 0,
+        cached_bytes: 0,
+        round_trip: flow.round_trip,
+        wired_round_trip: None,
+    }
 }
 
 fn of_view(view: &FlowView, measured: &Measured<Scheme>, interventions: &Interventions) -> Value {

@@ -7,19 +7,22 @@
 //! ```
 //!
 //! A station that only looks on hands nothing on and lets the engine believe it did.
+//!
+//! What the kernel forwards (the fast path) is seen only: the engine gets it as any other packet,
+//! and what it sends on of it is left out, since that has left already. It cannot be withheld,
+//! changed or answered; each time the engine would have done so is counted.
 
-use super::neighbours::Neighbours;
-use super::selection::Selection;
-use crate::frame::{self, Link, NETWORK_AT, Virtio};
-use crate::io::PacketIo;
+use super::bridged::Filtering;
+use super::neighbours::{Way, Ways};
+use super::selection::{Selection, Verdict};
+use crate::frame::{self, Link, NETWORK_AT, Onward, Virtio};
+use crate::io::{Arrived, PacketIo};
 use anyhow::Result;
-use bytes::Bytes;
 use sansio::{
-    Delivery, DropReason, Engine, Event, Input, Instant, Notice, Packet, PacketId, PacketRef,
-    Priority, Side, Sink,
+    Cause, Delivery, DropReason, Engine, Event, Input, Instant, Notice, Packet, PacketId,
+    PacketRef, Priority, Side, Sink,
 };
 use serde::Serialize;
-use wire::ethernet::Mac;
 
 /// An engine between two sides.
 #[derive(Debug)]
@@ -28,10 +31,12 @@ pub struct Station<E> {
     departures: Departures,
     acting: Acting,
     selection: Selection,
-    neighbours: Neighbours,
+    ways: Ways,
     outbox: Outbox,
     counters: Counters,
-    arrived: Vec<(Side, Bytes)>,
+    arrived: Vec<Arrived>,
+    /// The latest time that the engine was told.
+    told_at: Instant,
     /// What was put up for sending, by token; kept only if departures are reported.
     sent: Vec<Option<PacketRef>>,
     tokens: u32,
@@ -61,8 +66,19 @@ pub enum Acting {
 pub struct Counters {
     /// Frames taken from the kernel.
     pub taken: u64,
-    /// Of these, frames with a datagram that a host would discard.
+    /// Frames seen that the kernel forwards (the fast path).
+    pub seen: u64,
+    /// Of both, frames with a datagram that a host would discard.
     pub invalid: u64,
+    /// Of those seen, packets that the engine would have withheld (SNOOP-DATA-4).
+    pub forwarded_all_the_same: u64,
+    /// Answers to those, left out since the mobile host answers itself.
+    pub answers_left_out: u64,
+    /// Of those seen, packets that the engine would have changed: data whose ACK shows by SACK
+    /// what the agent repairs (MOD-1).
+    pub forwarded_unchanged: u64,
+    /// Of those taken, frames that a bridge does not pass on.
+    pub filtered: u64,
     /// Frames seen that are the kernel's.
     pub left_to_kernel: u64,
     /// Packets handed to a device.
@@ -81,21 +97,17 @@ pub struct Counters {
 
 impl<E: Engine> Station<E> {
     /// A base station that has met nobody yet.
-    pub fn new(
-        engine: E,
-        departures: Departures,
-        selection: Selection,
-        neighbours: Neighbours,
-    ) -> Self {
+    pub fn new(engine: E, departures: Departures, selection: Selection, ways: Ways) -> Self {
         Station {
             engine,
             departures,
             acting: Acting::Helping,
             selection,
-            neighbours,
+            ways,
             outbox: Outbox::new(),
             counters: Counters::default(),
             arrived: Vec::new(),
+            told_at: Instant::ZERO,
             sent: Vec::new(),
             tokens: 0,
             refused: Vec::new(),
@@ -119,9 +131,9 @@ impl<E: Engine> Station<E> {
 
     /// Takes other packets from here on, or from other devices, behind which hosts are to be
     /// learned anew.
-    pub fn select(&mut self, selection: Selection) {
+    pub fn select(&mut self, selection: Selection, ways: Ways) {
         self.selection = selection;
-        self.neighbours.forget_learned();
+        self.ways = ways;
     }
 
     /// Forgets all soft state (SNOOP-GEN-3), in answer to which nothing is sent.
@@ -154,11 +166,14 @@ impl<E: Engine> Station<E> {
         let mut arrived = core::mem::take(&mut self.arrived);
         io.receive(&mut arrived)?;
         let now = io.now();
-        for (side, frame) in arrived.drain(..) {
-            self.on_frame(side, frame, io, now);
+        for frame in arrived.drain(..) {
+            let at = frame.at.unwrap_or(now).max(self.told_at);
+            self.told_at = at;
+            self.on_frame(frame, io, at);
         }
         self.arrived = arrived;
         if self.next_deadline().is_some_and(|at| at <= now) {
+            self.told_at = now;
             self.handle(Input::Timer, io, now);
         }
         self.flush(io, now);
@@ -168,28 +183,73 @@ impl<E: Engine> Station<E> {
     /// Passes on what became known about the link.
     pub fn notice(&mut self, notice: Notice, io: &mut impl PacketIo) {
         let now = io.now();
+        self.told_at = now;
         self.handle(Input::Notice(notice), io, now);
         self.flush(io, now);
     }
 
-    fn on_frame(&mut self, side: Side, bytes: Bytes, io: &mut impl PacketIo, now: Instant) {
-        let link = bytes.get(Virtio::BYTES..);
-        let Some(link) = link.filter(|link| self.selection.takes(side, link)) else {
-            self.counters.left_to_kernel += 1;
+    fn on_frame(&mut self, arrived: Arrived, io: &mut impl PacketIo, now: Instant) {
+        let Arrived { side, frame, .. } = arrived;
+        let link = frame.get(Virtio::BYTES..).unwrap_or_default();
+        let verdict = self.selection.verdict(side, link);
+        match verdict {
+            Verdict::Taken => self.counters.taken += 1,
+            Verdict::Seen => self.counters.seen += 1,
+            Verdict::NotOurs => {
+                self.counters.left_to_kernel += 1;
+                return;
+            }
+        }
+        debug_assert!(link.len() > NETWORK_AT - Virtio::BYTES, "a selected frame has IP");
+        let addresses = Link::of(link);
+        let packet = frame::parse(frame, self.outbox.new_id());
+        let (Ok(packet), Some(addresses)) = (packet, addresses) else {
+            self.counters.invalid += 1;
             return;
         };
-        self.counters.taken += 1;
-        let from = link[6..12].first_chunk().map(|octets| Mac(*octets));
-        debug_assert!(link.len() > NETWORK_AT - Virtio::BYTES, "a selected frame has IP");
-        match frame::parse(bytes, self.outbox.new_id()) {
-            Ok(packet) => {
-                if let Some(from) = from {
-                    self.neighbours.learn(packet.ip.source, from);
-                }
-                self.handle(Input::Arrival { side, packet: packet.into() }, io, now);
-            }
-            Err(_) => self.counters.invalid += 1,
+        if verdict == Verdict::Seen {
+            self.ways.learn(side, addresses, &packet, now);
+            self.on_seen(side, packet.into(), io, now);
+            return;
         }
+        let filtering = self.ways.learn(side, addresses, &packet, now);
+        let is_taken = self.acting == Acting::Helping;
+        if is_taken && self.ways.is_to_be_told(addresses.source, now) {
+            io.tell_bridge(side, addresses.source);
+        }
+        match filtering {
+            Filtering::Passes => {
+                self.handle(Input::Arrival { side, packet: packet.into() }, io, now)
+            }
+            Filtering::Filtered => self.counters.filtered += 1,
+        }
+    }
+
+    /// A packet that the kernel forwards: what the engine does with it has happened already.
+    fn on_seen(&mut self, side: Side, packet: PacketRef, io: &mut impl PacketIo, now: Instant) {
+        let withheld = self.outbox.discarded;
+        let arrival = Input::Arrival { side, packet: packet.clone() };
+        self.engine.handle(arrival, &mut self.outbox, now);
+        let is_withheld = self.outbox.discarded > withheld;
+        self.outbox.discarded = withheld;
+        self.counters.forwarded_all_the_same += u64::from(is_withheld);
+        let counters = &mut self.counters;
+        self.outbox.packets.retain(|(_, _, sent)| {
+            if PacketRef::ptr_eq(sent, &packet) {
+                return false;
+            }
+            let of_this = sent.parent == Some(packet.id);
+            let changed = of_this && sent.cause == Cause::Original;
+            // Whom the packet reaches all the same answers it.
+            let answer = of_this && is_withheld && sent.cause == Cause::AgentAck;
+            counters.forwarded_unchanged += u64::from(changed);
+            counters.answers_left_out += u64::from(answer);
+            !changed && !answer
+        });
+        if side == Side::WIRED && self.departures == Departures::Reported {
+            self.engine.on_departure(Side::RADIO, &packet, &mut self.outbox, now);
+        }
+        self.put_up(io);
     }
 
     /// One input, and everything that follows from it put up for sending.
@@ -213,29 +273,31 @@ impl<E: Engine> Station<E> {
             self.counters.withheld += u64::from(packet.frame.is_none());
             return self.on_left(side, packet);
         }
-        let Some(destination) = self.neighbours.find(packet.ip.destination) else {
-            self.route(side, packet, io);
-            return;
+        let onward = match self.ways.of(packet, io.mac(side, priority)) {
+            Way::Known(onward) => onward,
+            Way::Kernel => return self.route(side, packet, io),
+            Way::Unknown => {
+                self.counters.refused += 1;
+                return;
+            }
         };
-        let link = Link { destination, source: io.mac(side, priority) };
         if packet.frame.is_some() || packet.segment_bytes.is_none() {
-            self.queue(side, priority, packet, link, io);
+            self.queue((side, priority), packet, onward, io);
         } else {
             for segment in frame::segments(packet) {
-                self.queue(side, priority, &segment.into(), link, io);
+                self.queue((side, priority), &segment.into(), onward, io);
             }
         }
     }
 
     fn queue(
         &mut self,
-        side: Side,
-        priority: Priority,
+        (side, priority): (Side, Priority),
         packet: &PacketRef,
-        link: Link,
+        onward: Onward,
         io: &mut impl PacketIo,
     ) {
-        match frame::write(packet, link) {
+        match frame::write(packet, onward) {
             Ok(frame) => {
                 io.queue(side, priority, self.tokens, frame);
                 self.on_sent(side, packet);

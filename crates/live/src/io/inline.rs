@@ -1,11 +1,18 @@
-//! Packet sockets on the base station's devices.
+//! Packet sockets on the base station's devices: a ring for what arrives, another socket for what
+//! leaves.
+//!
+//! Inline, everything goes through them. With a tap ([`super::tap`]) the kernel forwards, and what
+//! comes from the fixed hosts is only looked at.
 
-use super::PacketIo;
+use super::tap::Tap;
+use super::{Arrived, PacketIo};
 use crate::sys::Clock;
-use crate::sys::packet_socket::{Leave, Listen, Outgoing, PacketSocket, Prefix, Received};
+use crate::sys::netlink::Stations;
+use crate::sys::packet_ring::Ring;
+use crate::sys::packet_socket::{BATCH, Interface, Leave, Listen, Outgoing, PacketSocket, Prefix};
+use crate::sys::poll::{Poll, Ready};
 use crate::sys::raw_ip::RawIp;
 use anyhow::{Context, Result};
-use bytes::Bytes;
 use sansio::{Instant, Priority, Side};
 use std::io;
 use std::net::IpAddr;
@@ -30,7 +37,20 @@ pub struct Inline {
     radio: Exit,
     radio_high: Exit,
     kernel: RawIp,
-    received: Received,
+    bridge: Stations,
+    from_wired: FromWired,
+    from_radio: Ring,
+    /// Empty between two calls.
+    later: Vec<Arrived>,
+}
+
+/// How frames come from the fixed hosts.
+#[derive(Debug)]
+enum FromWired {
+    /// To be sent on.
+    Inline(Ring),
+    /// To look at.
+    Tapped(Tap),
 }
 
 /// A socket and what is put up for it.
@@ -51,8 +71,22 @@ impl Inline {
     /// # Errors
     /// If a device does not exist or packet sockets are not allowed.
     pub fn open(devices: &Devices, clock: Clock) -> Result<Self> {
-        let open = |device: &str, listen, leave| -> Result<Exit> {
-            let socket = PacketSocket::open(device, Prefix::Virtio, listen, leave)?;
+        let from_wired = FromWired::Inline(Ring::open(&devices.wired, Listen::Tcp)?);
+        Self::with(devices, clock, from_wired)
+    }
+
+    /// The same; what comes from the fixed hosts is only looked at.
+    ///
+    /// # Errors
+    /// As [`Inline::open`].
+    pub fn open_tapped(devices: &Devices, clock: Clock) -> Result<Self> {
+        let from_wired = FromWired::Tapped(Tap::open(&devices.wired, clock)?);
+        Self::with(devices, clock, from_wired)
+    }
+
+    fn with(devices: &Devices, clock: Clock, from_wired: FromWired) -> Result<Self> {
+        let open = |device: &str, leave| -> Result<Exit> {
+            let socket = PacketSocket::open(device, Prefix::Virtio, Listen::Nothing, leave)?;
             Ok(Exit { socket, frames: Vec::new(), tokens: Vec::new() })
         };
         // Where both priorities share a device, its queueing has to tell them apart.
@@ -62,22 +96,82 @@ impl Inline {
         };
         Ok(Inline {
             clock,
-            wired: open(&devices.wired, Listen::Tcp, Leave::Direct)?,
-            radio: open(&devices.radio, Listen::Tcp, radio_leaves)?,
-            radio_high: open(high, Listen::Nothing, high_leaves)?,
+            wired: open(&devices.wired, Leave::Direct)?,
+            radio: open(&devices.radio, radio_leaves)?,
+            radio_high: open(high, high_leaves)?,
             kernel: RawIp::open()?,
-            received: Received::new(),
+            bridge: Stations::open()?,
+            from_wired,
+            from_radio: Ring::open(&devices.radio, Listen::Tcp)?,
+            later: Vec::new(),
         })
     }
 
-    /// Frames that found no room in the sockets' queues, since this was last asked.
-    pub fn overruns(&self) -> u64 {
-        self.wired.socket.overruns() + self.radio.socket.overruns()
+    /// Frames that found no room in the rings, since this was last asked.
+    pub fn overruns(&mut self) -> u64 {
+        let from_wired = match &mut self.from_wired {
+            FromWired::Inline(ring) => ring.overruns(),
+            FromWired::Tapped(tap) => tap.overruns(),
+        };
+        from_wired + self.from_radio.overruns()
     }
 
-    /// The socket of a side.
-    pub fn socket(&self, side: Side) -> &PacketSocket {
-        if side == Side::RADIO { &self.radio.socket } else { &self.wired.socket }
+    /// Has `poll` wait for frames: with the first token from the fixed hosts, with the second from
+    /// the mobile hosts.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn watch(&self, poll: &Poll, (wired, radio): (u64, u64)) -> Result<()> {
+        match &self.from_wired {
+            FromWired::Inline(ring) => poll.add(ring, wired)?,
+            FromWired::Tapped(tap) => poll.add(tap, wired)?,
+        }
+        poll.add(&self.from_radio, radio)
+    }
+
+    /// Ends what [`Inline::watch`] began.
+    pub fn unwatch(&self, poll: &Poll) {
+        // What is not watched need not be told.
+        let _unknown = match &self.from_wired {
+            FromWired::Inline(ring) => poll.remove(ring),
+            FromWired::Tapped(tap) => poll.remove(tap),
+        };
+        let _unknown = poll.remove(&self.from_radio);
+    }
+
+    /// To be called after each wait, with what was ready and the tokens of [`Inline::watch`].
+    ///
+    /// # Errors
+    /// If a device is gone, or the system refuses.
+    pub fn attend(&mut self, poll: &Poll, ready: Ready, (wired, radio): (u64, u64)) -> Result<()> {
+        if ready.has_failed(radio) {
+            check(&self.from_radio)?;
+        }
+        let ring = match &self.from_wired {
+            FromWired::Inline(ring) => ring,
+            FromWired::Tapped(tap) => tap.ring(),
+        };
+        if ready.has_failed(wired) {
+            check(ring)?;
+        }
+        match &mut self.from_wired {
+            FromWired::Inline(_) => Ok(()),
+            FromWired::Tapped(tap) => tap.attend(poll, wired, ready.contains(wired)),
+        }
+    }
+
+    /// When a turn is due though nothing wakes anybody.
+    pub fn next_at(&self) -> Option<Instant> {
+        match &self.from_wired {
+            FromWired::Inline(_) => None,
+            FromWired::Tapped(tap) => tap.next_at(),
+        }
+    }
+
+    /// The device of a side.
+    pub fn interface(&self, side: Side) -> &Interface {
+        let exit = if side == Side::RADIO { &self.radio } else { &self.wired };
+        exit.socket.interface()
     }
 
     fn exit(&mut self, side: Side, priority: Priority) -> &mut Exit {
@@ -89,24 +183,40 @@ impl Inline {
     }
 }
 
+/// Takes a batch of frames from a ring.
+fn take(side: Side, ring: &mut Ring, into: &mut Vec<Arrived>) {
+    ring.drain(BATCH, |tapped| into.push(Arrived { side, frame: tapped.frame, at: None }));
+}
+
+/// What has happened to a ring's device.
+fn check(ring: &Ring) -> Result<()> {
+    match ring.check() {
+        // The device went down; it may come back.
+        Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(()),
+        checked => checked.with_context(|| format!("receive from {}", ring.interface().name)),
+    }
+}
+
 impl PacketIo for Inline {
     fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    fn receive(&mut self, into: &mut Vec<(Side, Bytes)>) -> Result<()> {
-        for (side, exit) in [(Side::WIRED, &self.wired), (Side::RADIO, &self.radio)] {
-            let socket = &exit.socket;
-            match socket.receive(&mut self.received) {
-                Ok(_) => {}
-                // The device went down; it may come back.
-                Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => continue,
-                Err(error) => {
-                    let name = &socket.interface().name;
-                    return Err(error).with_context(|| format!("receive from {name}"));
-                }
+    fn receive(&mut self, into: &mut Vec<Arrived>) -> Result<()> {
+        match &mut self.from_wired {
+            FromWired::Inline(ring) => {
+                take(Side::WIRED, ring, into);
+                take(Side::RADIO, &mut self.from_radio, into);
             }
-            into.extend(self.received.take().map(|frame| (side, frame)));
+            FromWired::Tapped(tap) => {
+                // What these acknowledge was in the ring before they arrived, so it is drained now.
+                take(Side::RADIO, &mut self.from_radio, &mut self.later);
+                if !self.later.is_empty() {
+                    tap.drain();
+                }
+                tap.take(into);
+                into.append(&mut self.later);
+            }
         }
         Ok(())
     }
@@ -133,6 +243,12 @@ impl PacketIo for Inline {
             frames.clear();
             tokens.clear();
         }
+    }
+
+    fn tell_bridge(&mut self, side: Side, station: Mac) {
+        let device = self.interface(side).index;
+        // It is told again in a minute.
+        let _told = self.bridge.seen(device, station);
     }
 
     fn route(&mut self, destination: IpAddr, datagram: &[u8]) -> io::Result<()> {

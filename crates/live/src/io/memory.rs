@@ -1,6 +1,6 @@
 //! Packets in memory, on a virtual clock: the daemon loop without a device.
 
-use super::PacketIo;
+use super::{Arrived, PacketIo};
 use crate::daemon::Station;
 use crate::sys::packet_socket::Outgoing;
 use anyhow::Result;
@@ -44,6 +44,8 @@ pub struct Memory {
     queued: Vec<(Side, Priority, Outgoing)>,
     /// Everything sent, in order.
     pub sent: Vec<Sent>,
+    /// Of which stations the kernel's bridge was told, and when.
+    pub told: Vec<(Instant, Side, Mac)>,
 }
 
 impl Memory {
@@ -84,12 +86,12 @@ impl PacketIo for Memory {
         self.now
     }
 
-    fn receive(&mut self, into: &mut Vec<(Side, Bytes)>) -> Result<()> {
+    fn receive(&mut self, into: &mut Vec<Arrived>) -> Result<()> {
         while let Some((at, ..)) = self.arrivals.front()
             && *at <= self.now
             && let Some((_, side, frame)) = self.arrivals.pop_front()
         {
-            into.push((side, frame));
+            into.push(Arrived { side, frame, at: None });
         }
         Ok(())
     }
@@ -108,6 +110,10 @@ impl PacketIo for Memory {
             let bytes = [frame.head.as_bytes(), &frame.rest].concat().into();
             Sent::Frame { at, side, priority, bytes }
         }));
+    }
+
+    fn tell_bridge(&mut self, side: Side, station: Mac) {
+        self.told.push((self.now, side, station));
     }
 
     fn route(&mut self, destination: IpAddr, datagram: &[u8]) -> io::Result<()> {

@@ -1,9 +1,10 @@
 //! Where a base station's packets come from and go to: packet sockets on real devices
-//! ([`inline`]), or memory with a virtual clock ([`memory`]), in which the whole daemon loop runs
-//! deterministically.
+//! ([`inline`], [`tap`]), or memory with a virtual clock ([`memory`]), in which the whole daemon
+//! loop runs deterministically.
 
 pub mod inline;
 pub mod memory;
+pub mod tap;
 
 use crate::sys::packet_socket::Outgoing;
 use anyhow::Result;
@@ -13,6 +14,17 @@ use std::io;
 use std::net::IpAddr;
 use wire::ethernet::Mac;
 
+/// A frame that arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// On which side.
+    pub side: Side,
+    /// Its bytes, virtio prefix first.
+    pub frame: Bytes,
+    /// When; `None`: just now.
+    pub at: Option<Instant>,
+}
+
 /// Packet input and output of a base station, with its clock. Frames carry the virtio prefix
 /// ([`crate::frame`]).
 pub trait PacketIo {
@@ -20,11 +32,11 @@ pub trait PacketIo {
     fn now(&self) -> Instant;
 
     /// Appends frames that arrived, in order on each side; a bounded number, so that one call
-    /// never takes long.
+    /// never takes long. What the fixed hosts had sent by the time of an ACK comes before it.
     ///
     /// # Errors
     /// If a device is gone.
-    fn receive(&mut self, into: &mut Vec<(Side, Bytes)>) -> Result<()>;
+    fn receive(&mut self, into: &mut Vec<Arrived>) -> Result<()>;
 
     /// The address of the device by which such packets leave.
     fn mac(&self, side: Side, priority: Priority) -> Mac;
@@ -34,6 +46,9 @@ pub trait PacketIo {
 
     /// Hands all frames put up to their devices; appends the tokens of those that were refused.
     fn flush(&mut self, refused: &mut Vec<u32>);
+
+    /// Tells the kernel's bridge that a frame of this station was taken from it on this side.
+    fn tell_bridge(&mut self, side: Side, station: Mac);
 
     /// Has the kernel route a datagram.
     ///

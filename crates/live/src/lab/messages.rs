@@ -14,7 +14,7 @@ use crate::sys::{Clock, namespace, process};
 use anyhow::{Context, Result, ensure};
 use sansio::{Duration, Instant, StreamId};
 use sha2::{Digest, Sha256};
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{SocketAddrV4, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,9 +40,10 @@ pub fn send(
     socket.set_nodelay(true).context("switch Nagle's algorithm off")?;
     let mut hash = Sha256::new();
     let (mut sent, mut chunk) = (0, Vec::with_capacity(CHUNK));
+    let mut gave_up = false;
     loop {
         let end = diary.began_at.len() as u64 * messages.size_bytes;
-        while sent < end && !stop.load(Ordering::Relaxed) {
+        while sent < end && !stop.load(Ordering::Relaxed) && !gave_up {
             fill(&mut chunk, stream, sent, end);
             match socket.write(&chunk) {
                 Ok(count) => {
@@ -51,6 +52,7 @@ pub fn send(
                     sent += count as u64;
                 }
                 Err(error) if is_wait(error.kind()) => {}
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => gave_up = true,
                 // A receiver that is told to stop closes the connection.
                 Err(_) if stop.load(Ordering::Relaxed) => break,
                 Err(error) => return Err(error).context("send a message"),
@@ -59,7 +61,7 @@ pub fn send(
         diary.ready_at = clock.now();
         // Whatever takes time is done before the next one is due.
         fill(&mut chunk, stream, sent, end + messages.size_bytes);
-        if !wait(clock, diary.due(), stop) {
+        if gave_up || !wait(clock, diary.due(), stop) {
             break;
         }
         ensure!(
@@ -70,7 +72,8 @@ pub fn send(
     }
     let info = tcp_socket::info(&socket)?;
     tcp_socket::reset_on_close(&socket)?;
-    Ok(Passed { bytes: sent, hash: hash.finalize().into(), info, messages_at: diary.began_at })
+    let (hash, messages_at) = (hash.finalize().into(), diary.began_at);
+    Ok(Passed { bytes: sent, hash, info, messages_at, gave_up })
 }
 
 /// Receives messages until told to stop, with a window of at most `window_bytes`.

@@ -292,7 +292,7 @@ fn start<'scope>(
     };
     // Nothing more will come of an end that failed: the other one need not wait for it.
     let or_stop = move |passed: Result<Passed>| {
-        if passed.is_err() {
+        if !passed.as_ref().is_ok_and(|passed| !passed.gave_up) {
             stop.store(true, Ordering::Relaxed);
         }
         passed

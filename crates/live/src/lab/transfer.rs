@@ -32,6 +32,8 @@ pub struct Passed {
     pub info: Info,
     /// Of messages: when each was begun, at the sender, or was whole, at the receiver.
     pub messages_at: Vec<Instant>,
+    /// The sender's kernel gave the connection up (ETIMEDOUT; tcp(7), tcp_retries2).
+    pub gave_up: bool,
 }
 
 /// A thread looks this often whether it shall stop.
@@ -55,7 +57,7 @@ pub fn listen(place: &Place, options: &Options) -> Result<TcpListener> {
 /// Sends `size` bytes of a stream, or as many as go until told to stop.
 ///
 /// # Errors
-/// If the connection fails.
+/// If the connection fails, but for one that the kernel gives up.
 pub fn send(
     from: &Place,
     to: SocketAddrV4,
@@ -65,10 +67,9 @@ pub fn send(
 ) -> Result<Passed> {
     namespace::enter(&from.namespace)?;
     let mut socket = connect(to, options)?;
-    let mut hash = Sha256::new();
-    let mut sent = 0;
+    let (mut hash, mut sent, mut gave_up) = (Sha256::new(), 0, false);
     let mut chunk = Vec::with_capacity(CHUNK);
-    while size.is_none_or(|size| sent < size) && !stop.load(Ordering::Relaxed) {
+    while size.is_none_or(|size| sent < size) && !stop.load(Ordering::Relaxed) && !gave_up {
         if chunk.is_empty() {
             let end = size.unwrap_or(u64::MAX).min(sent + CHUNK as u64);
             chunk.extend((sent..end).map(|offset| stream.pattern(offset)));
@@ -80,12 +81,13 @@ pub fn send(
                 sent += count as u64;
             }
             Err(error) if is_wait(error.kind()) => {}
+            Err(error) if error.kind() == ErrorKind::TimedOut => gave_up = true,
             // A receiver that is told to stop closes the connection.
             Err(_) if stop.load(Ordering::Relaxed) => break,
             Err(error) => return Err(error).context("send"),
         }
     }
-    if !stop.load(Ordering::Relaxed) {
+    if !stop.load(Ordering::Relaxed) && !gave_up {
         let ended = socket.shutdown(Shutdown::Write);
         // It may have been told to stop at this moment.
         if !stop.load(Ordering::Relaxed) {
@@ -93,17 +95,19 @@ pub fn send(
         }
     }
     // The receiver says by closing that it has everything.
-    while !stop.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) && !gave_up {
         match socket.read(&mut [0]) {
             Ok(_) => break,
             Err(error) if is_wait(error.kind()) => {}
+            Err(error) if error.kind() == ErrorKind::TimedOut => gave_up = true,
             Err(_) if stop.load(Ordering::Relaxed) => break,
             Err(error) => return Err(error).context("wait for the receiver"),
         }
     }
     let info = tcp_socket::info(&socket)?;
     tcp_socket::reset_on_close(&socket)?;
-    Ok(Passed { bytes: sent, hash: hash.finalize().into(), info, messages_at: Vec::new() })
+    let hash = hash.finalize().into();
+    Ok(Passed { bytes: sent, hash, info, messages_at: Vec::new(), gave_up })
 }
 
 /// Receives until the stream ends, `size` bytes are there, or it is told to stop, with a window of
@@ -206,5 +210,6 @@ pub(super) fn accept(listener: &TcpListener, stop: &AtomicBool) -> Result<Option
 }
 
 pub(super) fn is_wait(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+    // What `bound_waits` ends is WouldBlock; TimedOut is the end of the connection.
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -205,7 +205,7 @@ impl Emulator {
             let next = [self.air.next_event(), self.next_transition.map(|(at, _)| at)];
             let next = next.into_iter().flatten().min();
             let until = self.clock.zip(next).map(|(clock, at)| clock.monotonic_at(at));
-            let rung = self.poll.wait(until)?.contains(&BELL);
+            let rung = self.poll.wait(until)?.contains(BELL);
             if rung {
                 while rustix::io::read(&self.rings, &mut [0_u8; 16]).is_ok_and(|count| count > 0) {}
                 loop {

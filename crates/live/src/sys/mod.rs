@@ -1,14 +1,17 @@
 //! Thin wrappers around the system calls that `std` and `rustix` do not offer: all of this
 //! project's unsafe code. Each error names what was attempted.
 //!
-//! Map: [`device`] (devices coming and going), [`packet_socket`] (packet(7), frames in and out in
-//! batches), [`raw_ip`] (raw(7), the kernel routes), [`poll`] (epoll and a timerfd), [`namespace`]
-//! (network and user namespaces), [`offload`] (ethtool), [`tcp_socket`] (tcp(7)), [`process`]
+//! Map: [`device`] (what one device is like), [`packet_socket`] (packet(7), frames in and out in
+//! batches), [`packet_ring`] (frames in shared memory), [`raw_ip`] (raw(7), the kernel routes),
+//! [`poll`] (epoll and a timerfd), [`namespace`] (network and user namespaces), [`netlink`] (a
+//! bridge's stations, news of devices), [`offload`] (ethtool), [`tcp_socket`] (tcp(7)), [`process`]
 //! (priority, timer slack, death of the parent), [`signals`] (Ctrl-C, SIGTERM, SIGHUP).
 
 pub mod device;
 pub mod namespace;
+pub mod netlink;
 pub mod offload;
+pub mod packet_ring;
 pub mod packet_socket;
 pub mod poll;
 pub mod process;
@@ -24,6 +27,12 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// Nanoseconds of CLOCK_MONOTONIC, which is one and the same for all processes and namespaces.
 pub fn monotonic_nanos() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Nanoseconds of CLOCK_REALTIME, by which the kernel says when a frame arrived.
+pub fn realtime_nanos() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

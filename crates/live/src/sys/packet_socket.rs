@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use bytes::{Bytes, BytesMut};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::io;
-use wire::ethernet::Mac;
+use wire::ethernet::{EtherType, Mac};
 
 /// A network device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,11 @@ pub enum Prefix {
 pub enum Listen {
     /// Every frame that arrives.
     All,
-    /// Frames whose IP header says TCP, fragments included; the rest is not copied to the socket.
+    /// Frames without VLAN tag whose IP header says TCP, fragments included; the rest is not copied
+    /// to the socket.
     Tcp,
+    /// Frames of one type, that reach the kernel's own listeners of this type, too.
+    Only(EtherType),
     /// Nobody: the socket only sends.
     Nothing,
 }
@@ -63,7 +66,7 @@ pub struct PacketSocket {
 /// Frames per system call.
 pub const BATCH: usize = 64;
 /// Room for the largest frame: a super-packet of 65,535 bytes with its link-layer header.
-const FRAME_BYTES_MAX: usize = 66_000;
+pub(super) const FRAME_BYTES_MAX: usize = 66_000;
 /// Room in the socket's own queues, in bytes.
 const QUEUE_BYTES: libc::c_int = 8 << 20;
 
@@ -73,6 +76,18 @@ impl PacketSocket {
     /// # Errors
     /// If the device does not exist, or the system refuses a packet socket: CAP_NET_RAW is needed.
     pub fn open(interface: &str, prefix: Prefix, listen: Listen, leave: Leave) -> Result<Self> {
+        let socket = Self::unbound(interface, prefix, listen, leave)?;
+        socket.bind(listen).with_context(|| format!("open a packet socket on {interface}"))?;
+        Ok(socket)
+    }
+
+    /// A socket that does not listen yet.
+    pub(super) fn unbound(
+        interface: &str,
+        prefix: Prefix,
+        listen: Listen,
+        leave: Leave,
+    ) -> Result<Self> {
         let attempt = || format!("open a packet socket on {interface}");
         let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no pointers.
@@ -99,16 +114,16 @@ impl PacketSocket {
         if listen == Listen::Tcp {
             attach(fd.as_fd(), &TCP_ONLY).with_context(attempt)?;
         }
-        let protocol = match listen {
-            Listen::All | Listen::Tcp => (libc::ETH_P_ALL as u16).to_be(),
-            Listen::Nothing => 0,
-        };
-        let socket = PacketSocket { fd, interface };
-        socket.bind(protocol).with_context(attempt)?;
-        Ok(socket)
+        Ok(PacketSocket { fd, interface })
     }
 
-    fn bind(&self, protocol: u16) -> io::Result<()> {
+    /// Begins to listen.
+    pub(super) fn bind(&self, listen: Listen) -> io::Result<()> {
+        let protocol = match listen {
+            Listen::All | Listen::Tcp => (libc::ETH_P_ALL as u16).to_be(),
+            Listen::Only(ether_type) => ether_type.0.to_be(),
+            Listen::Nothing => 0,
+        };
         // SAFETY: all zero is a valid sockaddr_ll.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -262,18 +277,21 @@ impl Received {
         self.buffers[..self.count].iter().map(|buffer| &buffer[..])
     }
 
-    /// Takes the frames of the last batch, in order. A small one is copied into memory of its own
-    /// size, so that whoever keeps it keeps no more than it counts; one that fills more than half
-    /// of its buffer takes the buffer along.
+    /// Takes the frames of the last batch, in order.
     pub fn take(&mut self) -> impl Iterator<Item = Bytes> {
         let count = std::mem::take(&mut self.count);
-        self.buffers[..count].iter_mut().map(|buffer| {
-            if buffer.len() <= FRAME_BYTES_MAX / 2 {
-                return Bytes::copy_from_slice(buffer);
-            }
-            std::mem::replace(buffer, BytesMut::with_capacity(FRAME_BYTES_MAX)).freeze()
-        })
+        self.buffers[..count].iter_mut().map(take_or_copy)
     }
+}
+
+/// The frame in a buffer of [`FRAME_BYTES_MAX`]. A small one is copied into memory of its own size,
+/// so that whoever keeps it keeps no more than it counts; one that fills more than half of its
+/// buffer takes the buffer along.
+pub(super) fn take_or_copy(buffer: &mut BytesMut) -> Bytes {
+    if buffer.len() <= FRAME_BYTES_MAX / 2 {
+        return Bytes::copy_from_slice(buffer);
+    }
+    std::mem::replace(buffer, BytesMut::with_capacity(FRAME_BYTES_MAX)).freeze()
 }
 
 impl Default for Received {
@@ -339,7 +357,8 @@ pub fn find(name: &str) -> Result<Interface> {
     super::offload::device_ioctl(libc::SIOCGIFHWADDR, &mut request).with_context(attempt)?;
     // SAFETY: SIOCGIFHWADDR filled in the hardware address.
     let address = unsafe { request.ifr_ifru.ifru_hwaddr };
-    if address.sa_family != libc::ARPHRD_ETHER {
+    // Frames of the loopback device have an Ethernet header, too.
+    if ![libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK].contains(&address.sa_family) {
         return Err(anyhow!("its link type is {}, not Ethernet", address.sa_family))
             .with_context(attempt);
     }
@@ -360,8 +379,10 @@ fn attach(socket: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io::Result<(
     set_option(socket, (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER), &filter)
 }
 
-/// Classic BPF on an Ethernet frame: EtherType IPv4 and protocol TCP, or IPv6 and next header TCP.
-const TCP_ONLY: [libc::sock_filter; 9] = {
+/// Classic BPF on an Ethernet frame: no VLAN tag (the kernel has taken it out of the frame by
+/// then), EtherType IPv4 and protocol TCP, or IPv6 and next header TCP.
+const TCP_ONLY: [libc::sock_filter; 11] = {
+    const LOAD_WORD: u16 = 0x20;
     const LOAD_HALF: u16 = 0x28;
     const LOAD_BYTE: u16 = 0x30;
     const JUMP_IF_EQUAL: u16 = 0x15;
@@ -371,6 +392,8 @@ const TCP_ONLY: [libc::sock_filter; 9] = {
     }
     // Jumps count from the next step; the last two steps are "no" and "yes".
     [
+        step(LOAD_WORD, VLAN_TAG_PRESENT, (0, 0)),
+        step(JUMP_IF_EQUAL, 0, (0, 7)),
         step(LOAD_HALF, 12, (0, 0)),
         step(JUMP_IF_EQUAL, 0x0800, (0, 2)),
         step(LOAD_BYTE, 14 + 9, (0, 0)),
@@ -383,6 +406,8 @@ const TCP_ONLY: [libc::sock_filter; 9] = {
     ]
 };
 
+/// linux/filter.h: SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT.
+const VLAN_TAG_PRESENT: u32 = (-0x1000_i32 + 48) as u32;
 /// linux/if_packet.h; not in every libc.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// linux/if_packet.h.

@@ -15,12 +15,29 @@ pub struct Poll {
     epoll: OwnedFd,
     timer: OwnedFd,
     armed: Option<u64>,
-    /// The tokens of the descriptors that were ready at the last wait.
-    ready: Vec<u64>,
+}
+
+/// The tokens of the descriptors that were ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    ready: u64,
+    failed: u64,
+}
+
+impl Ready {
+    /// True if the token is among them.
+    pub fn contains(self, token: u64) -> bool {
+        self.ready & 1 << token != 0
+    }
+
+    /// True if something is wrong with this one, such as that a socket's device is gone.
+    pub fn has_failed(self, token: u64) -> bool {
+        self.failed & 1 << token != 0
+    }
 }
 
 /// The timer's own token; descriptors use smaller ones.
-const TIMER: u64 = u64::MAX;
+const TIMER: u64 = 63;
 /// Descriptors reported per wait.
 const READY_MAX: usize = 16;
 
@@ -33,12 +50,12 @@ impl Poll {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("make an epoll instance")?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags).context("make a timer")?;
-        let poll = Poll { epoll, timer, armed: None, ready: Vec::with_capacity(READY_MAX) };
+        let poll = Poll { epoll, timer, armed: None };
         poll.add(&poll.timer, TIMER)?;
         Ok(poll)
     }
 
-    /// Waits for this descriptor, too, to become readable. Tokens are the caller's.
+    /// Waits for this descriptor, too, to become readable. Tokens are the caller's, below 63.
     ///
     /// # Errors
     /// If epoll cannot watch such a descriptor, such as a plain file.
@@ -61,9 +78,9 @@ impl Poll {
     ///
     /// # Errors
     /// If the system refuses to wait.
-    pub fn wait(&mut self, until: Option<u64>) -> Result<&[u64]> {
+    pub fn wait(&mut self, until: Option<u64>) -> Result<Ready> {
         self.arm(until)?;
-        self.ready.clear();
+        let mut ready = Ready::default();
         let mut events = [const { std::mem::MaybeUninit::uninit() }; READY_MAX];
         match epoll::wait(&self.epoll, &mut events, None) {
             Ok((events, _)) => {
@@ -74,14 +91,18 @@ impl Poll {
                         let _expirations = rustix::io::read(&self.timer, &mut [0_u8; 8]);
                         self.armed = None;
                     } else {
-                        self.ready.push(token);
+                        let wrong = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
+                        let flags = event.flags;
+                        let failed = flags.intersects(wrong);
+                        ready.ready |= 1 << token;
+                        ready.failed |= u64::from(failed) << token;
                     }
                 }
             }
             Err(Errno::INTR) => {}
             Err(error) => return Err(error).context("wait for packets"),
         }
-        Ok(&self.ready)
+        Ok(ready)
     }
 
     fn arm(&mut self, until: Option<u64>) -> Result<()> {

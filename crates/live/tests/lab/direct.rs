@@ -62,11 +62,10 @@ impl Direct {
         &self,
         scheme: Option<&str>,
         size: u64,
+        flags: &[&str],
     ) -> (Passed, f64, serde_json::Value) {
-        let program = support::program(&["daemon", "--one-radio-device"]);
-        let line = Line::default();
-        let start = |scheme| Agent::start(&program, scheme, &self.names.base, &line);
-        let agent = scheme.map(|scheme| start(scheme).unwrap_or_else(|error| panic!("{error:#}")));
+        let start = |scheme| self.start(scheme, flags).unwrap_or_else(|error| panic!("{error:#}"));
+        let agent = scheme.map(start);
         let options = Options { congestion_control: "cubic", mss: None, window_bytes: None };
         let place = |name: &str, address| Place { namespace: name.to_owned(), address };
         let sender = place(&self.names.fixed, FIXED_HOST);
@@ -90,11 +89,19 @@ impl Direct {
 }
 
 impl Direct {
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// A daemon of a scheme, with these flags.
+    pub(crate) fn start(&self, scheme: &str, flags: &[&str]) -> anyhow::Result<Agent> {
+        let program = support::program(&[&["daemon", "--one-radio-device"], flags].concat());
+        Agent::start(&program, scheme, &self.names.base, &Line::default())
+    }
+
     /// A daemon that forwards, and the number of its nft.
     pub(crate) fn daemon(&self) -> (Agent, String) {
-        let program = support::program(&["daemon", "--one-radio-device"]);
-        let agent = Agent::start(&program, "plain", &self.names.base, &Line::default());
-        let agent = agent.unwrap_or_else(|error| panic!("{error:#}"));
+        let agent = self.start("plain", &[]).unwrap_or_else(|error| panic!("{error:#}"));
         let inside = Command::new("ip").args(["netns", "pids", &self.names.base]).output();
         let inside = String::from_utf8(inside.expect("ip runs").stdout).expect("numbers");
         let name = |process: &str| std::fs::read_to_string(format!("/proc/{process}/comm"));

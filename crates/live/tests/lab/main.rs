@@ -5,9 +5,12 @@
 //! guest of the lab, with `long-run` a lab that somebody will end; otherwise its arguments select
 //! the tests whose name contains one of them.
 
+mod bridge;
 mod cases;
 mod direct;
+mod fast;
 mod support;
+mod verdicts;
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 
 use link::hop;
 use link::preset::Pair;
-use live::daemon::{self, Control, DaemonConfig};
+use live::daemon::{self, BackEnd, Control, DaemonConfig, Forwarding};
 use live::io::inline::Devices;
 use live::lab::{Amount, Direction, Lab, LabRun, Program, RunSetup, Sender, Stopped, Traffic};
 use live::radio;
@@ -17,18 +17,25 @@ pub(crate) fn daemon(arguments: &[String]) -> ExitCode {
         let place = arguments.iter().position(|argument| argument == name);
         place.and_then(|place| arguments.get(place + 1)).unwrap_or_else(|| panic!("{name}")).clone()
     };
-    let one_radio_device = arguments.iter().any(|argument| argument == "--one-radio-device");
+    let flag = |name: &str| arguments.iter().any(|argument| argument == name);
     let devices = Devices {
         wired: value("--wired"),
         radio: value("--radio"),
-        radio_high: (!one_radio_device).then(|| value("--radio-high")),
+        radio_high: (!flag("--one-radio-device")).then(|| value("--radio-high")),
     };
     assert_eq!(value("--control"), "-", "the lab gives orders on the standard input");
-    let mobile = value("--mobile").parse().expect("a prefix");
+    let mobile = value("--mobile");
+    let mobile = mobile.split(',').map(|prefix| prefix.parse().expect("a prefix")).collect();
     let config = DaemonConfig {
         scheme: value("--scheme"),
         control: Control::Standard,
-        ..DaemonConfig::base_station(devices, vec![mobile])
+        forwarding: if flag("--bridge") { Forwarding::Bridge } else { Forwarding::Routed },
+        back_end: match (flag("--fast"), flag("--auto")) {
+            (true, _) => BackEnd::Fast,
+            (false, true) => BackEnd::Auto,
+            (false, false) => BackEnd::Inline,
+        },
+        ..DaemonConfig::base_station(devices, mobile)
     };
     match daemon::run(&config) {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use core::net::IpAddr;
-use live::daemon::neighbours::Neighbours;
-use live::daemon::selection::Selection;
+use live::daemon::neighbours::{Neighbours, Ways};
+use live::daemon::selection::{Place, Selection, Share};
 use live::daemon::station::{Departures, Station};
 use live::frame::NETWORK_AT;
 use live::io::memory::{Memory, Sent};
@@ -74,15 +74,18 @@ pub(crate) fn frame(side: Side, header: &tcp::Header, payload: &[u8], left: Left
 /// A base station that knows both hosts.
 pub(crate) fn station<E: Engine>(engine: E, departures: Departures) -> Station<E> {
     let neighbours = Neighbours::configured([(FIXED, FIXED_MAC), (MOBILE, MOBILE_MAC)]);
-    Station::new(engine, departures, selection(), neighbours)
+    Station::new(engine, departures, selection(), Ways::Router(neighbours))
 }
 
 pub(crate) fn selection() -> Selection {
     Selection {
-        mobile: "10.2.0.0/24".parse().expect("a prefix"),
+        mobile: vec!["10.2.0.0/24".parse().expect("a prefix")],
         own: vec![IpAddr::from([10, 1, 0, 254]), IpAddr::from([10, 2, 0, 254])],
-        wired: Memory::device(Side::WIRED),
-        radio: Memory::device(Side::RADIO),
+        place: Place::Router {
+            wired: Memory::device(Side::WIRED),
+            radio: Memory::device(Side::RADIO),
+        },
+        share: Share::Everything,
     }
 }
 

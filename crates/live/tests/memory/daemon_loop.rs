@@ -4,7 +4,7 @@ use crate::common::{
     FIXED, FIXED_MAC, Left, MOBILE, MOBILE_MAC, ack, at, data, frame, frames, read,
 };
 use bytes::Bytes;
-use live::daemon::neighbours::Neighbours;
+use live::daemon::neighbours::{Neighbours, Ways};
 use live::daemon::station::{Departures, Station};
 use live::frame::NETWORK_AT;
 use live::io::memory::{Memory, Sent};
@@ -50,8 +50,9 @@ fn an_unchanged_packet_leaves_as_the_bytes_that_came_in() {
 #[test]
 fn an_unknown_next_hop_is_left_to_the_kernel_until_its_frames_tell_it() {
     let scheme = Scheme::named("plain").expect("a scheme");
-    let mut station =
-        Station::new(scheme, Departures::Silent, crate::common::selection(), Neighbours::default());
+    let ways = Ways::Router(Neighbours::default());
+    let selection = crate::common::selection();
+    let mut station = Station::new(scheme, Departures::Silent, selection, ways);
     let mut io = Memory::default();
     io.arrive(at(1), Side::WIRED, data(1, b"a"));
     io.arrive(at(2), Side::RADIO, ack(2));

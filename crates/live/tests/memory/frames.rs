@@ -2,7 +2,7 @@
 
 use crate::common::{FIXED_MAC, Left, MOBILE_MAC, frame, read};
 use bytes::Bytes;
-use live::frame::{self, Link, NETWORK_AT};
+use live::frame::{self, Link, NETWORK_AT, Onward};
 use proptest::prelude::*;
 use sansio::{Cause, Packet, PacketId, Side};
 use wire::tcp::{self, Flags, Seq};
@@ -22,7 +22,7 @@ fn parse(bytes: &[u8]) -> Packet {
 
 fn written(packet: &Packet) -> Vec<u8> {
     let link = Link { destination: MOBILE_MAC, source: FIXED_MAC };
-    let outgoing = frame::write(packet, link).expect("a TCP packet");
+    let outgoing = frame::write(packet, Onward::Routed(link)).expect("a TCP packet");
     [outgoing.head.as_bytes(), &outgoing.rest].concat()
 }
 

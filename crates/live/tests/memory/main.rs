@@ -5,3 +5,4 @@ mod common;
 mod daemon_loop;
 mod frames;
 mod hops;
+mod ways;

@@ -25,6 +25,7 @@ pub(super) struct Ledger {
     shortest: Option<Duration>,
     /// What the scheme would have sent again, up to here, and when.
     copy: Option<(Seq, Instant)>,
+    began_at: Instant,
     active_at: Instant,
 }
 
@@ -45,6 +46,19 @@ pub struct FlowReport {
     /// and how long the flow waited for these beyond a round trip of the last hop: at most so much
     /// time would have been saved, not counting what a sender does that knows of no loss.
     pub would_save: Duration,
+}
+
+/// A flow of the control group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlFlow {
+    /// Four-tuple, as its data travels.
+    pub key: FlowKey,
+    /// When it was first seen.
+    pub began_at: Instant,
+    /// When a packet of it passed last.
+    pub active_at: Instant,
+    /// The shortest round trip over the last hop, if it was measured.
+    pub round_trip: Option<Duration>,
 }
 
 /// With fewer bytes a flow tells nothing: it ends in slow start.
@@ -81,7 +95,17 @@ impl Ledger {
             timed: None,
             shortest: None,
             copy: None,
+            began_at: now,
             active_at: now,
+        }
+    }
+
+    pub(super) fn control_flow(&self) -> ControlFlow {
+        ControlFlow {
+            key: self.key,
+            began_at: self.began_at,
+            active_at: self.active_at,
+            round_trip: self.shortest,
         }
     }
 

@@ -14,14 +14,14 @@
 //! ```
 //!
 //! Map: `ledger` (what passes in one flow), `class` (samples, and what follows from them).
-//! [`Measured`] is an engine around another. While the scheme only looks on, the ledger says what each
-//! loss cost beyond what a local repair takes.
+//! [`Measured`] is an engine around another. While the scheme only looks on, the ledger says what
+//! each loss cost beyond what a local repair takes.
 
 mod class;
 mod ledger;
 
 pub use class::{ClassReport, Group, Verdict};
-pub use ledger::FlowReport;
+pub use ledger::{ControlFlow, FlowReport};
 
 use class::Class;
 use ledger::Ledger;
@@ -148,6 +148,12 @@ impl<E: Engine> Measured<E> {
     /// What was measured of each class.
     pub fn classes(&self) -> impl Iterator<Item = ClassReport> {
         self.classes.iter().map(|(_, class)| class.report())
+    }
+
+    /// The flows that pass untouched, to compare with.
+    pub fn control_flows(&self) -> impl Iterator<Item = ControlFlow> {
+        let ledgers = self.ledgers.iter().flatten().filter(|_| self.acts);
+        ledgers.filter(|ledger| ledger.group() == Group::Control).map(Ledger::control_flow)
     }
 
     /// What was measured of a flow, by the direction of its data.

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""Real kernels, the real daemon: which scheme helps whom, over some 240 cells.
+
+A cell is a sender (reno, cubic, bbr; with SACK or without), a way (down, up), a rate (2, 20, 100
+Mbit/s), an unloaded round trip (10, 60, 300 ms) and a loss (none, 0.1, 1, 3 %, or 1 % in bursts of
+four), drawn from all 540 so that every value has its share. In each: plain, plain-tuned, snoop and
+snoop-modern, the same channel and seed for all, 5 runs of 5 s (3 s at 100 Mbit/s). A cell that is
+neither faster for certain nor level within 5 % is doubtful: it runs again with 15 other seeds, and
+these alone decide.
+
+    bench/cells.py LASTHOP [--cells N] [--minutes M] [--only page]
+
+Writes docs/cells.md and docs/cells.csv. Needs root (or user namespaces) and an otherwise idle
+machine, about two hours and a half. It may be stopped at any time and goes on where it was
+(lasthop-out/cells); --minutes stops it by itself, --only page writes the page of what is there.
+"""
+import argparse
+import csv
+import json
+import math
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+RATES = [2, 20, 100]
+TRIPS = [10, 60, 300]
+LOSSES = ["none", "0.1%", "1%", "3%", "burst:mean=1%,length=4"]
+SENDERS = [(tcp, sack) for tcp in ("cubic", "bbr", "reno") for sack in ("on", "off")]
+WAYS = ["down", "up"]
+SCHEMES = ["plain", "plain-tuned", "snoop", "snoop-modern"]
+SEEDS, SEEDS_AGAIN = 5, 15
+# Runs at once: what the emulated radio and the daemons carry without being late.
+LANES = {2: 8, 20: 4, 100: 1}
+# Less is as good as equal.
+MARGIN = 0.02
+# Bounds farther apart than this from 1 leave a cell unclear.
+WIDE = 0.05
+# A run in which one of 100 frames of the radio was later than this, in seconds, does not count.
+LATE = 0.002
+VERDICTS = ["faster", "level", "unclear", "slower"]
+RECORDS = "lasthop-out/cells"
+
+
+def drawn(count):
+    """The cells: round after round through shuffled values, so that each has its share."""
+    everything = [(rate, trip, loss, tcp, sack, way) for rate in RATES for trip in TRIPS
+                  for loss in LOSSES for tcp, sack in SENDERS for way in WAYS]
+    random.Random(1).shuffle(everything)
+    # Up a base station can do less: a third of the cells.
+    down = [cell for cell in everything if cell[5] == "down"]
+    up = [cell for cell in everything if cell[5] == "up"]
+    ups = min(len(up), count // 3)
+    return sorted(down[:count - ups] + up[:ups])
+
+
+def options(cell):
+    rate, trip, loss, tcp, sack, way = cell
+    queue = max(20, round(rate * 1e6 * trip / 1e3 / 12_000))
+    seconds = 3 if rate == 100 else 5
+    return ["--rate", f"{rate}Mbit/s", "--delay", f"{trip / 5:g}ms", "--wired-rate", "1Gbit/s",
+            "--rtt", f"{trip}ms", "--queue", f"{queue}p", "--ber", "none", "--loss", loss,
+            "--outage", "none", "--tcp", tcp, "--sack", sack, "--direction", way,
+            "--duration", f"{seconds}s"]
+
+
+def name(cell, again):
+    return "-".join(str(part) for part in cell).replace(":", "_") + ("-again" if again else "")
+
+
+def measure(lasthop, cell, again):
+    """Runs a cell; its record: for each scheme and seed the goodput, and what else is of interest."""
+    out = os.path.join(RECORDS, "runs")
+    shutil.rmtree(out, ignore_errors=True)
+    first, count = (101, SEEDS_AGAIN) if again else (1, SEEDS)
+    command = [lasthop, "lab", *options(cell), "--schemes", ",".join(SCHEMES), "--seed", str(first),
+               "--seeds", str(count), "--jobs", str(LANES[cell[0]]), "--no-prediction", "--quiet",
+               "--json", "--out", out]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode not in (0, 1):
+        sys.exit(f"cells: {' '.join(command)}\n{result.stderr}")
+    runs = []
+    for folder in os.listdir(out):
+        manifest = os.path.join(out, folder, "manifest.json")
+        if not os.path.exists(manifest):
+            continue
+        with open(manifest) as file:
+            run = json.load(file)
+        if run["checks"] != "passed":
+            sys.exit(f"cells: {' '.join(command)}: {run['scheme']}, seed {run['seed']}: {run['checks']}")
+        late = run["radio_late_s"]["p99"]
+        if late <= LATE:
+            daemon = run.get("daemon") or {}
+            runs.append({"scheme": run["scheme"], "seed": run["seed"], "bps": run["goodput_bps"],
+                         "again": sum(of["retransmissions"] for of in run["streams"]),
+                         "local": (daemon.get("scheme") or {}).get("retransmissions", 0)})
+    shutil.rmtree(out, ignore_errors=True)
+    return {"cell": cell, "command": " ".join(command[1:]), "commit": run["commit"], "runs": runs}
+
+
+def record(lasthop, cell, again, only_page):
+    path = os.path.join(RECORDS, name(cell, again) + ".json")
+    if os.path.exists(path):
+        with open(path) as file:
+            return json.load(file)
+    if only_page:
+        return None
+    made = measure(lasthop, cell, again)
+    with open(path + ".part", "w") as file:
+        json.dump(made, file)
+    os.replace(path + ".part", path)
+    return made
+
+
+def ratios(made, scheme):
+    """Goodput over that of plain, by seed."""
+    by_seed = {}
+    for run in made["runs"]:
+        by_seed.setdefault(run["seed"], {})[run["scheme"]] = run["bps"]
+    pairs = [of for of in by_seed.values() if "plain" in of and scheme in of]
+    return [of[scheme] / of["plain"] for of in pairs if of["plain"] > 0 and of[scheme] > 0]
+
+
+def gain(found):
+    """Geometric mean of ratios and its 95 % bounds (Student)."""
+    logs = [math.log(ratio) for ratio in found]
+    mean = statistics.fmean(logs)
+    if len(logs) < 2:
+        return math.exp(mean), 0.0, math.inf
+    student = {2: 12.7, 3: 4.3, 4: 3.18, 5: 2.78}.get(len(logs), 2.2)
+    half = student * statistics.stdev(logs) / math.sqrt(len(logs))
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def doubtful(made):
+    found = ratios(made, "snoop-modern")
+    if len(found) < 2:
+        return True
+    return verdict(*gain(found)) in ("slower", "unclear")
+
+
+def verdict(mean, low, high):
+    if high < 1 - MARGIN:
+        return "slower"
+    if low > 1 + MARGIN:
+        return "faster"
+    return "level" if low > 1 - WIDE and high < 1 + WIDE else "unclear"
+
+
+def rows(lasthop, cells, deadline, only_page):
+    out = []
+    for number, cell in enumerate(cells, 1):
+        if deadline and time.time() > deadline:
+            print(f"cells: stopped after {number - 1} of {len(cells)}; run it again to go on",
+                  file=sys.stderr)
+            break
+        made = record(lasthop, cell, False, only_page)
+        if made is None:
+            continue
+        again = doubtful(made)
+        if again:
+            made = record(lasthop, cell, True, only_page) or made
+        row = dict(zip(("rate", "rtt", "loss", "tcp", "sack", "way"), cell))
+        row["commit"] = made["commit"]
+        for scheme in SCHEMES:
+            own = [run["bps"] for run in made["runs"] if run["scheme"] == scheme]
+            row[scheme] = statistics.median(own) / 1e6 if own else math.nan
+        found = ratios(made, "snoop-modern")
+        if found:
+            row["gain"], row["low"], row["high"] = gain(found)
+            row["verdict"], row["pairs"] = verdict(*gain(found)), len(found)
+            out.append(row)
+        print(f"cells: {number} of {len(cells)}: {' '.join(str(part) for part in cell)}"
+              + (f": x {row['gain']:.2f}, {row['verdict']}" if found else ": no run was in time")
+              + (" (again)" if again else ""), file=sys.stderr)
+    return out
+
+
+def table(out, head, lines):
+    out.append("| " + " | ".join(head) + " |")
+    out.append("|" + "---|" * len(head))
+    out += ["| " + " | ".join(line) + " |" for line in lines]
+    out.append("")
+
+
+def by(found, key, label):
+    lines = []
+    for value in sorted({row[key] for row in found}, key=lambda value: (str(type(value)), value)):
+        own = [row for row in found if row[key] == value]
+        mean = math.exp(statistics.fmean(math.log(row["gain"]) for row in own))
+        best = [max(SCHEMES, key=lambda scheme: row[scheme]) for row in own]
+        count = {name: sum(row["verdict"] == name for row in own) for name in VERDICTS}
+        tuned = math.exp(statistics.fmean(math.log(row["snoop-modern"] / row["plain-tuned"]) for row in own))
+        lines.append([f"{label} {value}", str(len(own)), f"{mean:.2f}", f"{tuned:.2f}", *(str(count[name]) for name in VERDICTS),
+                      str(best.count("snoop-modern"))])
+    return lines
+
+
+def page(found, lasthop):
+    version = subprocess.run([lasthop, "--version"], capture_output=True, text=True).stdout.strip()
+    commits = sorted({row["commit"] for row in found})
+    kernel = os.uname().release
+    out = ["# Who is helped, and who is not", "",
+           f"Made by `bench/cells.py` ({version}, builds {', '.join(commits)}; Linux {kernel}): {len(found)}",
+           "cells, real kernels, the real daemon, our emulated radio; every stream compared by SHA-256. In each",
+           f"cell {SEEDS} paired runs of every scheme, {SEEDS_AGAIN} others where those were doubtful. *Gain*:",
+           "goodput with `snoop-modern` over goodput of `plain`, geometric mean of the pairs. *Faster* and *slower*:",
+           f"its 95 % interval lies beyond {MARGIN:.0%}; *level*: it lies within {WIDE:.0%}. All cells with their numbers: [cells.csv](cells.csv).", ""]
+    head = ["", "cells", "gain", "over tuned sysctls", *VERDICTS, "best of four"]
+    lines = by(found, "way", "") + by(found, "tcp", "") + by(found, "sack", "SACK")
+    lines += by(found, "loss", "loss") + by(found, "rate", "Mbit/s") + by(found, "rtt", "RTT ms")
+    table(out, head, lines)
+    out += ["## Does not help when", ""]
+    ups = [row for row in found if row["way"] == "up"]
+    level = [row for row in found if row["verdict"] == "level" and row["way"] == "down"]
+    lossless = sum(row["loss"] == "none" for row in level)
+    out += [f"- Nothing is lost: {lossless} of {len(level)} level cells down have no loss.",
+            f"- Data goes up: of {len(ups)} cells {sum(row['verdict'] == 'faster' for row in ups)} are faster. The sender",
+            "  is the mobile host's kernel; a base station can only tell it sooner what it lost.", ""]
+    slower = sorted((row for row in found if row["verdict"] == "slower"), key=lambda row: row["gain"])
+    out += ["## Slower", "", f"{len(slower)} of {len(found)} cells." if slower else "None.", ""]
+    if slower:
+        table(out, ["cell", "pairs", "gain", "plain", "snoop-modern"],
+              [[f"{row['tcp']}, SACK {row['sack']}, {row['way']}, {row['rate']} Mbit/s, {row['rtt']} ms, loss {row['loss']}",
+                str(row["pairs"]), f"{row['gain']:.2f} ({row['low']:.2f}-{row['high']:.2f})",
+                f"{row['plain']:.2f}", f"{row['snoop-modern']:.2f}"] for row in slower])
+    with open("docs/cells.md", "w") as file:
+        file.write("\n".join(out).rstrip() + "\n")
+    with open("docs/cells.csv", "w", newline="") as file:
+        keys = ["rate", "rtt", "loss", "tcp", "sack", "way", *SCHEMES, "gain", "low", "high", "pairs", "verdict", "commit"]
+        writer = csv.DictWriter(file, keys, lineterminator="\n")
+        writer.writeheader()
+        for row in found:
+            writer.writerow({key: f"{row[key]:.4g}" if isinstance(row[key], float) else row[key] for key in keys})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("lasthop")
+    parser.add_argument("--cells", type=int, default=240)
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--only", choices=["page"])
+    arguments = parser.parse_args()
+    lasthop = os.path.realpath(arguments.lasthop)
+    os.chdir(os.path.join(os.path.dirname(__file__), ".."))
+    os.makedirs(RECORDS, exist_ok=True)
+    deadline = time.time() + 60 * arguments.minutes if arguments.minutes else None
+    found = rows(lasthop, drawn(arguments.cells), deadline, arguments.only == "page")
+    if found:
+        page(found, lasthop)
+    sys.exit(any(row["verdict"] == "slower" for row in found))
+
+
+if __name__ == "__main__":
+    main()
