@@ -415,7 +415,7 @@ impl<T: Clone> Hop<T> {
             at = self.in_order(&item, at + verdict.delay);
             loss = verdict.loss;
         }
-        self.pipe.push(UnderWay { at, bytes, loss, item });
+        self.pipe.push(at, bytes, loss, item);
     }
 
     /// The time that a packet takes.

@@ -43,14 +43,21 @@ impl<T> Pipe<T> {
         self.first.as_ref().map(|first| first.at)
     }
 
-    /// Puts a packet on its way. Only a channel that reorders makes one overtake others, and then
-    /// it passes the few that are being repeated.
+    /// Puts a packet on its way, which `loss` says will be lost.
     #[inline]
-    pub(crate) fn push(&mut self, packet: UnderWay<T>) {
-        let Some(first) = &mut self.first else {
-            self.first = Some(packet);
-            return;
-        };
+    pub(crate) fn push(&mut self, at: Instant, bytes: u32, loss: Option<Loss>, item: T) {
+        // Made where it stays, not before: a copy would have to wait for what was just stored.
+        match self.first {
+            None => self.first = Some(UnderWay { at, bytes, loss, item }),
+            Some(_) => self.push_behind(UnderWay { at, bytes, loss, item }),
+        }
+    }
+
+    /// Only a channel that reorders makes a packet overtake others, and then it passes the few that
+    /// are being repeated.
+    #[inline(never)]
+    fn push_behind(&mut self, packet: UnderWay<T>) {
+        let Some(first) = &mut self.first else { return };
         self.others += 1;
         let rest = self.rest.get_or_insert_default();
         if packet.at < first.at {
@@ -93,7 +100,7 @@ mod tests {
         let mut pipe = Pipe::new();
         let sent = [(20, 'c'), (20, 'd'), (10, 'a'), (10, 'b'), (30, 'f'), (20, 'e'), (30, 'g')];
         for (at, item) in sent {
-            pipe.push(UnderWay { at: Instant::from_nanos(at), bytes: 1, loss: None, item });
+            pipe.push(Instant::from_nanos(at), 1, None, item);
         }
         assert_eq!(pipe.pop_due(Instant::from_nanos(9)).map(|packet| packet.item), None);
         let order: String = std::iter::from_fn(|| pipe.pop_due(Instant::from_nanos(30)))

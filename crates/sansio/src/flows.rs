@@ -54,15 +54,10 @@ impl FlowKey {
     /// True if it leads from the one to the other.
     #[inline(always)]
     fn joins(&self, from: (&IpAddr, u16), to: (&IpAddr, u16)) -> bool {
-        if self.source.port != from.1 || self.destination.port != to.1 {
-            return false;
-        }
-        match (&self.source.address, from.0, &self.destination.address, to.0) {
-            (IpAddr::V4(source), IpAddr::V4(from), IpAddr::V4(destination), IpAddr::V4(to)) => {
-                source == from && destination == to
-            }
-            (source, from, destination, to) => are_equal([source, destination], [from, to]),
-        }
+        self.source.port == from.1
+            && self.destination.port == to.1
+            && is_same(&self.source.address, from.0)
+            && is_same(&self.destination.address, to.0)
     }
 
     /// The other direction.
@@ -72,9 +67,17 @@ impl FlowKey {
     }
 }
 
+#[inline(always)]
+fn is_same(own: &IpAddr, other: &IpAddr) -> bool {
+    match (own, other) {
+        (IpAddr::V4(own), IpAddr::V4(other)) => own == other,
+        _ => is_same_of_any(own, other),
+    }
+}
+
 /// Of any family; out of the way of the one that nearly all have.
 #[cold]
-fn are_equal(own: [&IpAddr; 2], other: [&IpAddr; 2]) -> bool {
+fn is_same_of_any(own: &IpAddr, other: &IpAddr) -> bool {
     own == other
 }
 

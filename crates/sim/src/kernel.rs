@@ -357,7 +357,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, packet: PacketRef) {
         if PacketRef::strong_count(&packet) == 1 {
             self.unused.push(packet);
@@ -456,7 +456,7 @@ impl<O: Observer> Sink for Outbox<'_, O> {
         self.world.release(packet);
     }
 
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, packet: PacketRef) {
         self.world.release(packet);
     }

@@ -17,7 +17,7 @@ use super::resend::{Occasion, resend};
 use super::timers::{Timer, arm_round_trip};
 use super::{Context, Fate, aside, assist, disclosure, repair, restart, rule, sack};
 use sansio::{DropReason, Instant, PacketRef, Priority, Side, Sink};
-use wire::tcp::{Flags, Header, Seq, TcpOption};
+use wire::tcp::{Flags, Header, Seq, TcpOption, Timestamps};
 
 /// The paper's cases and the ones that SACK adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,10 +125,93 @@ pub(super) fn is_pure(flow: &Flow, header: &Header, payload_bytes: u32) -> bool 
 }
 
 /// A segment from the mobile host. The flow is over once its FIN is acknowledged (SNOOP-DATA-8).
-#[inline(never)]
+///
+/// Nearly always it acknowledges something while nothing else is going on. As with TCP's own header
+/// prediction, that is decided at once, and little remains to be done.
+#[inline(always)]
 pub(super) fn snoop_ack(
     flow: &mut Flow,
     packet: PacketRef,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Fate {
+    debug_assert!(!flow.is_quiet || flow.is_nothing_going_on(context.config));
+    let Some(tcp) = packet.as_tcp() else { return Fate::Keep };
+    let is_next = flow.is_quiet
+        && tcp.flags.contains(Flags::ACK)
+        && flow.is_next_ack(tcp.ack)
+        && tcp.options.sack_blocks().next().is_none();
+    let mut newest = None;
+    if !is_next || !free(flow, tcp.ack, &mut newest, context, now) {
+        return on_any(flow, packet, newest, context, now);
+    }
+    flow.active_at = now;
+    flow.mobile_at = now;
+    flow.segments_unanswered = 0;
+    if let Some(departed_at) = newest {
+        restart::steady_sample(flow, departed_at, context.config, now);
+    }
+    flow.acked_at = now;
+    flow.last_ack = Some(tcp.ack);
+    flow.disclosure.on_next_ack(tcp.ack);
+    flow.note_mobile(tcp, packet.payload.len());
+    match tcp.options.is_empty() {
+        true => flow.mobile.timestamps = None,
+        false => on_timestamps(flow, tcp.options.timestamps(), now),
+    }
+    context.sink.send(Side::WIRED, Priority::Normal, packet);
+    Fate::Keep
+}
+
+#[inline(never)]
+fn on_timestamps(flow: &mut Flow, timestamps: Option<Timestamps>, now: Instant) {
+    flow.mobile.timestamps = timestamps;
+    flow.wired.on_ack_passed(timestamps, now);
+}
+
+/// Frees what an ACK acknowledges, as long as it departed once and nothing else is known of it.
+/// False if it comes to something else. `newest` becomes the last sample of the round trip.
+#[inline(always)]
+fn free(
+    flow: &mut Flow,
+    ack: Seq,
+    newest: &mut Option<Instant>,
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> bool {
+    if let Timed::Running(end, departed_at) = flow.timed
+        && end.at_or_before(ack)
+    {
+        on_timed(flow, departed_at, context.config, now);
+    }
+    let evidence = context.config.repair == Repair::Evidence;
+    while let Some(entry) = flow.cache.front() {
+        if entry.end.after(ack) {
+            flow.unanswered_since = (entry.copy == Copy::Departed).then_some(now);
+            return true;
+        }
+        if !entry.is_on_its_way() {
+            return false;
+        }
+        if evidence {
+            flow.evidence.note_arrival(entry, now.since(entry.departed_at));
+            *newest = Some(entry.departed_at);
+        }
+        if let Some(packet) = flow.cache.pop() {
+            context.sink.release(packet);
+        }
+    }
+    flow.unanswered_since = None;
+    true
+}
+
+/// Any segment from the mobile host. `newest`: a sample of the round trip from what of it was freed
+/// already, before something unusual was found.
+#[cold]
+fn on_any(
+    flow: &mut Flow,
+    packet: PacketRef,
+    newest: Option<Instant>,
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Fate {
@@ -145,7 +228,7 @@ pub(super) fn snoop_ack(
     let advances = flow.last_ack.is_none_or(|last_ack| tcp.ack.after(last_ack));
     let mut repeated_at = None;
     if advances {
-        repeated_at = on_new_ack(flow, tcp.ack, context, now);
+        repeated_at = on_new_ack(flow, tcp.ack, newest, context, now);
     }
     if evidence {
         sack::learn(flow, tcp, context, now);
@@ -159,7 +242,8 @@ pub(super) fn snoop_ack(
     };
     let (ack, timestamps) = (tcp.ack, tcp.options.timestamps());
     if flow.last_ack.is_none_or(|last_ack| ack.at_or_after(last_ack)) {
-        flow.note_mobile(tcp, timestamps, payload_bytes);
+        flow.note_mobile(tcp, payload_bytes);
+        flow.mobile.timestamps = timestamps;
     }
     let lowest = flow.cache.front();
     flow.unanswered_since = lowest.filter(|entry| entry.copy == Copy::Departed).map(|_| now);
@@ -170,7 +254,7 @@ pub(super) fn snoop_ack(
     };
     match verdict {
         Verdict::Forward => {
-            flow.wired.on_ack_passed(timestamps.map(|timestamps| timestamps.value), now);
+            flow.wired.on_ack_passed(timestamps, now);
             let packet = sack::hide(flow, packet, context, now);
             context.sink.send(Side::WIRED, Priority::Normal, packet);
         }
@@ -185,6 +269,7 @@ pub(super) fn snoop_ack(
         repair::repair(flow, context, now);
         restart::on_mobile_heard(flow, context, now);
     }
+    flow.is_quiet = flow.is_nothing_going_on(context.config);
     if flow.fin.is_some() && flow.fin == flow.last_ack { Fate::Forget } else { Fate::Keep }
 }
 
@@ -280,13 +365,14 @@ fn verdict(
 
 /// SNOOP-ACK-1: frees what is acknowledged and takes a round-trip sample. Returns when the newest
 /// departed of what only the sender had sent again.
-#[inline(always)]
 fn on_new_ack(
     flow: &mut Flow,
     ack: Seq,
+    mut newest: Option<Instant>,
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Option<Instant> {
+    flow.evidence.news |= newest.is_some();
     // Beyond what passed here, an ACK tells nothing that could be checked (MOD-14).
     let ack = ack.min(flow.last_seen);
     if let Timed::Running(end, departed_at) = flow.timed
@@ -296,7 +382,7 @@ fn on_new_ack(
     }
     let evidence = context.config.repair == Repair::Evidence;
     let before = flow.cache.len();
-    let (mut newest, mut repaired, mut repeated_at) = (None, false, None);
+    let (mut repaired, mut repeated_at) = (false, None);
     while let Some(packet) = flow.cache.pop_acknowledged(ack, |entry| {
         if evidence {
             if entry.was_repeated() {
@@ -397,3 +483,6 @@ fn is_too_early(flow: &Flow, index: usize, now: Instant) -> bool {
             && now.since(entry.departed_at) < flow.round_trip.shortest() / 2
     })
 }
+
+#[cfg(test)]
+mod tests;

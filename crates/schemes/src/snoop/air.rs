@@ -6,7 +6,8 @@ use sansio::{BitRate, Duration, Instant};
 /// Rate estimate and probe budget of one radio link.
 #[derive(Clone, Debug)]
 pub(super) struct Air {
-    /// The last departure: when, how many bytes; none before the first.
+    /// The last departure: when, how many bytes. The end of time before the first one, so that no
+    /// time has passed since.
     last_at: Instant,
     last_bytes: u32,
     /// The fastest departure of the current and of the previous span.
@@ -44,7 +45,7 @@ impl Air {
     /// Nothing has departed.
     pub(super) fn new() -> Self {
         Air {
-            last_at: Instant::ZERO,
+            last_at: Instant::from_nanos(u64::MAX),
             last_bytes: 0,
             fastest: [Pace::NONE; 2],
             span_ends_at: Instant::ZERO + SPAN,
@@ -60,7 +61,7 @@ impl Air {
         let nanos = now.since(self.last_at).as_nanos();
         let pace = Pace { bytes: self.last_bytes, nanos };
         (self.last_at, self.last_bytes) = (now, bytes);
-        if pace.bytes == 0 || nanos == 0 {
+        if nanos == 0 {
             return;
         }
         self.span_departures += 1;

@@ -124,7 +124,7 @@ pub(super) fn judge(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: 
 }
 
 fn stand_aside(flow: &mut Flow, reason: Reason, context: &mut Context<'_, impl Sink>) {
-    flow.aside = Some(reason);
+    (flow.aside, flow.is_quiet) = (Some(reason), false);
     flow.cache.clear();
     flow.episode_end = None;
     flow.phase = super::restart::Phase::Steady;

@@ -40,6 +40,8 @@ pub(super) struct Entry {
     pub(super) sender_retransmitted: bool,
     /// The mobile host has it, by a SACK block.
     pub(super) sacked: bool,
+    /// It is all of its packet, which no other agent made: when that departs, this does.
+    pub(super) is_whole: bool,
 }
 
 /// Where the newest copy of a segment is.
@@ -65,6 +67,12 @@ impl Entry {
         self.retransmissions > 0 || self.sender_retransmitted
     }
 
+    /// True if one copy of it was ever sent, has departed, and no SACK block has covered it.
+    #[inline]
+    pub(super) fn is_on_its_way(&self) -> bool {
+        self.copy == Copy::Departed && !self.was_repeated() && !self.sacked
+    }
+
     /// Takes the sender's own repeat as what is sent again, if that holds all of it and little
     /// else: an echo of the older TSval would tell the sender that its repeat was a mistake, and it
     /// would take back what it did about the loss (Eifel; RFC 3522).
@@ -77,6 +85,8 @@ impl Entry {
         let before = core::mem::replace(&mut self.packet, packet.clone());
         if self.is_sliver() {
             self.packet = before;
+        } else {
+            self.is_whole = false;
         }
     }
 
@@ -189,9 +199,21 @@ impl Cache {
     }
 
     /// Adds the newest data: nothing cached lies at or after its start.
+    ///
+    /// It is made where it stays, not before: a copy would have to wait for what was just stored.
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: impl FnOnce() -> Entry) {
+        if self.entries.len() == self.entries.capacity() {
+            return self.push_growing(entry());
+        }
+        let entry = entry();
         debug_assert!(self.entries.back().is_none_or(|last| last.end.at_or_before(entry.start)));
+        self.bytes += entry.length();
+        self.entries.push_back(entry);
+    }
+
+    #[cold]
+    fn push_growing(&mut self, entry: Entry) {
         self.bytes += entry.length();
         self.entries.push_back(entry);
     }
@@ -207,6 +229,7 @@ impl Cache {
             }
             let Some(other) = self.entries.remove(index) else { break };
             self.bytes -= other.length();
+            let other = Entry { is_whole: false, ..other };
             let left = Entry { end: other.end.min(entry.start), ..other.clone() };
             let right = Entry { start: other.start.max(entry.end), ..other };
             for rest in [left, right] {
@@ -235,8 +258,15 @@ impl Cache {
             return None;
         }
         look(front);
-        self.bytes -= front.length();
-        self.entries.pop_front().map(|entry| entry.packet)
+        self.pop()
+    }
+
+    /// Takes out the lowest entry; returns its packet.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<PacketRef> {
+        let entry = self.entries.pop_front()?;
+        self.bytes -= entry.length();
+        Some(entry.packet)
     }
 
     /// Takes out the entries for which `keep` is false; returns how many.

@@ -66,33 +66,32 @@ pub(super) enum Verdict {
 }
 
 /// A segment with data or FIN from the fixed host. `range` is its sequence range.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn snoop_data(
     flow: &mut Flow,
-    packet: &PacketRef,
+    (packet, tcp): (&PacketRef, &Header),
     range: (Seq, Seq),
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Verdict {
-    if flow.is_far(range.0) {
+    debug_assert!(!flow.is_quiet || flow.is_nothing_going_on(context.config));
+    let is_next = flow.is_quiet && flow.is_next_data(range.0);
+    if !is_next && flow.is_far(range.0) {
         start_anew(flow, range.0, context.config, now);
     }
     flow.active_at = now;
     flow.sender_at = now;
-    let Some(tcp) = packet.as_tcp() else { return Verdict::Forward };
     if tcp.flags.contains(Flags::FIN) {
-        flow.fin = Some(range.1);
+        (flow.fin, flow.is_quiet) = (Some(range.1), false);
     }
     match tcp.options.timestamps() {
         Some(timestamps) => note_timestamps(flow, timestamps, now),
         None => flow.sender_timestamp = None,
     }
-    let case = classify(flow, range);
-    restart::on_sender(flow, (case, range.0), context, now);
-    if case != Case::New {
-        return on_old(flow, (case, packet), range, context, now);
+    if !is_next && let Some(verdict) = on_any(flow, packet, range, context, now) {
+        return verdict;
     }
-    on_new(flow, packet, range, context, now);
+    on_new(flow, (packet, tcp), range, context, now);
     Verdict::Forward
 }
 
@@ -103,8 +102,21 @@ fn start_anew(flow: &mut Flow, start: Seq, config: &Config, now: Instant) {
     flow.timers.set(Timer::Idle, now + config.flow_idle);
 }
 
-/// A segment that was seen before, in part at least.
+/// Any segment: what becomes of one that is not new.
 #[cold]
+fn on_any(
+    flow: &mut Flow,
+    packet: &PacketRef,
+    range: (Seq, Seq),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) -> Option<Verdict> {
+    let case = classify(flow, range);
+    restart::on_sender(flow, (case, range.0), context, now);
+    (case != Case::New).then(|| on_old(flow, (case, packet), range, context, now))
+}
+
+/// A segment that was seen before, in part at least.
 fn on_old(
     flow: &mut Flow,
     (case, packet): (Case, &PacketRef),
@@ -112,6 +124,7 @@ fn on_old(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Verdict {
+    flow.is_quiet = false;
     match case {
         Case::New => {}
         Case::Cached => on_cached(flow, packet, range, context, now),
@@ -136,7 +149,7 @@ fn note_timestamps(flow: &mut Flow, timestamps: Timestamps, now: Instant) {
 #[inline]
 fn on_new(
     flow: &mut Flow,
-    packet: &PacketRef,
+    (packet, tcp): (&PacketRef, &Header),
     range: (Seq, Seq),
     context: &mut Context<'_, impl Sink>,
     now: Instant,
@@ -155,7 +168,7 @@ fn on_new(
     if aside::leaves_alone(flow, context, now) {
         return;
     }
-    if !has_room(flow, (packet, range), Age::New, context) {
+    if !has_room(flow, (packet, tcp.flags, range), Age::New, context) {
         return;
     }
     if flow.timed == Timed::Nothing {
@@ -213,7 +226,8 @@ fn on_uncached(
     flow.timed = Timed::Nothing;
     context.shared.statistics.sender_retransmissions += 1;
     rule(context.sink, flow.key, Some(packet.id), ("SNOOP-DATA-5", "marked", range.0.0.into()));
-    if flow.aside.is_some() || !has_room(flow, (packet, range), Age::Old, context) {
+    let flags = packet.as_tcp().map_or(Flags::default(), |tcp| tcp.flags);
+    if flow.aside.is_some() || !has_room(flow, (packet, flags, range), Age::Old, context) {
         return;
     }
     keep(flow, (packet, Age::Old), range, (context, now));
@@ -236,7 +250,7 @@ enum Age {
 #[inline]
 fn has_room(
     flow: &Flow,
-    (packet, range): (&Packet, (Seq, Seq)),
+    (packet, flags, range): (&Packet, Flags, (Seq, Seq)),
     age: Age,
     context: &mut Context<'_, impl Sink>,
 ) -> bool {
@@ -257,7 +271,7 @@ fn has_room(
         "snoop cache bytes"
     } else if total > config.cache_bytes_total_max {
         "snoop cache bytes of all flows"
-    } else if packet.as_tcp().is_some_and(|tcp| tcp.flags.contains(Flags::URG)) {
+    } else if flags.contains(Flags::URG) {
         // The urgent pointer counts from the segment's start: such a segment is never cut.
         "snoop urgent data"
     } else {
@@ -334,22 +348,25 @@ fn keep_segment(
     if assumed {
         flow.departures = flow.departures.wrapping_add(1);
     }
-    let entry = Entry {
-        packet: packet.clone(),
+    let is_whole = packet.segment_bytes.is_none() && packet.cause != Cause::LocalRetransmission;
+    let (packet, departed_order) = (packet.clone(), flow.departures);
+    let entry = || Entry {
+        packet,
         departed_at: now,
         start,
         end,
         sent_order,
-        departed_order: flow.departures,
+        departed_order,
         copy: if assumed { Copy::Departed } else { Copy::Queued },
         retransmissions: 0,
         sender_retransmitted: age == Age::Old,
         sacked: false,
+        is_whole,
     };
     match age {
         Age::New => flow.cache.push(entry),
         Age::Old => {
-            flow.cache.insert(entry);
+            flow.cache.insert(entry());
             flow.evidence.on_filled(start);
         }
     }
@@ -366,7 +383,7 @@ fn answer(
 ) -> bool {
     let (Some(tcp), Some(last_ack)) = (packet.as_tcp(), flow.last_ack) else { return false };
     context.shared.statistics.sender_retransmissions += 1;
-    let Some(options) = answer_options(tcp, flow.mobile.timestamp) else { return false };
+    let Some(options) = answer_options(tcp, flow.mobile.timestamps) else { return false };
     if !flow.agent_acks.admit(context.config.bounds.agent_acks_per_second, now) {
         super::limit(context.sink, flow.key, "snoop agent ACKs per second", 0);
         return false;
@@ -392,12 +409,12 @@ fn answer(
 /// The options of an ACK in the mobile host's name (MOD-3): the timestamps that PAWS and round-trip
 /// measurement need. `None` if a valid ACK needs what only the mobile host can make: a signature
 /// (MOD-13) or a Multipath TCP data ACK (MOD-20).
-fn answer_options(repeat: &Header, mobile_timestamp: Option<u32>) -> Option<Options> {
+fn answer_options(repeat: &Header, mobile: Option<Timestamps>) -> Option<Options> {
     let mut options = Options::default();
     for option in repeat.options.iter() {
         match option {
             TcpOption::Timestamps(timestamps) => {
-                let answer = Timestamps { value: mobile_timestamp?, echo: timestamps.value };
+                let answer = Timestamps { value: mobile?.value, echo: timestamps.value };
                 options.push_timestamps(answer).ok()?;
             }
             TcpOption::Unknown {

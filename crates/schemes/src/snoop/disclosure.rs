@@ -100,6 +100,17 @@ impl Disclosure {
         self.is_open
     }
 
+    /// True if nothing is hidden or shown, or being tried.
+    pub(super) fn is_nothing_going_on(&self) -> bool {
+        !self.is_open && !self.is_hiding() && self.trial.is_idle()
+    }
+
+    /// The same as [`Disclosure::on_new_ack`] while nothing is going on.
+    #[inline]
+    pub(super) fn on_next_ack(&mut self, ack: Seq) {
+        self.forgiven_until = self.forgiven_until.max(ack);
+    }
+
     /// Everything up to `end` has departed.
     #[inline]
     pub(super) fn on_departure(&mut self, end: Seq) {
@@ -107,7 +118,6 @@ impl Disclosure {
     }
 
     /// The mobile host has everything up to `ack`; so many segments are in flight.
-    #[inline]
     pub(super) fn on_new_ack(&mut self, ack: Seq, flight: usize, now: Instant) {
         self.is_open &= self.open_until.after(ack);
         self.forgiven_until = self.forgiven_until.max(ack);
@@ -136,7 +146,9 @@ impl Disclosure {
             self.waited = [0, self.waited[0], self.waited[1]];
             self.round_ends = end;
         }
-        self.waited[0] = self.waited[0].max(u16::try_from(waiting).unwrap_or(u16::MAX));
+        if waiting > self.waited[0].into() {
+            self.waited[0] = u16::try_from(waiting).unwrap_or(u16::MAX);
+        }
     }
 
     /// True if the queue grows as in slow start: by more than a quarter in this round trip, or in

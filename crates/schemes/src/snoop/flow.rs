@@ -6,7 +6,7 @@
 
 use super::aside::{Reason, Rest};
 use super::cache::{Cache, Entry};
-use super::config::Config;
+use super::config::{Config, Repair};
 use super::disclosure::Disclosure;
 use super::restart::Phase;
 use super::rtt::RoundTrip;
@@ -15,10 +15,10 @@ use super::timers::Timers;
 use sansio::{Duration, FlowKey, Instant};
 use wire::tcp::{Flags, Header, Seq, Timestamps};
 
-/// One direction of one connection. What every packet needs comes first, in a few cache lines;
-/// `repr(C)` keeps the order.
+/// One direction of one connection. What every packet needs while nothing else is going on comes
+/// first, in a few cache lines; `repr(C)` keeps the order.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct Flow {
     /// Four-tuple, as the data travels.
     pub(super) key: FlowKey,
@@ -36,24 +36,23 @@ pub(super) struct Flow {
     pub(super) is_away: bool,
     /// New segments from the fixed host since the mobile host was last heard.
     pub(super) segments_unanswered: u16,
+    /// Only if [`Flow::is_nothing_going_on`]: then the next ACK above the last one only frees what
+    /// it acknowledges, and the next data is only cached.
+    pub(super) is_quiet: bool,
     /// Unacknowledged segments.
     pub(super) cache: Cache,
     /// Segments put into the normal queue and cached, counted modulo 2^32.
     pub(super) sent: u32,
     /// Segments that departed, counted modulo 2^32.
     pub(super) departures: u32,
-    /// When the local retransmission had been queued that departed last.
-    pub(super) requeued_departed: Option<Instant>,
     /// Place of the next departure in the order of `sent`.
     pub(super) next_departure: u32,
     /// Duplicate ACKs still to be expected (SNOOP-ACK-8).
     pub(super) expected_dupacks: u32,
-    /// Unexpected duplicate ACKs in a row.
-    pub(super) dupacks: u32,
-    /// Rests after needless repairs.
-    pub(super) rest: Rest,
     /// The mobile host's last segment, as far as an ACK in its name needs it.
     pub(super) mobile: Mobile,
+    /// Unexpected duplicate ACKs in a row.
+    pub(super) dupacks: u32,
     /// Since when the mobile host has had something to answer; its last packet, if there was
     /// something already.
     pub(super) unanswered_since: Option<Instant>,
@@ -71,26 +70,30 @@ pub(super) struct Flow {
     pub(super) budget_bytes: u64,
     /// The segment being timed.
     pub(super) timed: Timed,
+    /// What the sender may know of losses.
+    pub(super) disclosure: Disclosure,
+    /// The wired round trip (*modern*).
+    pub(super) wired: WiredRoundTrip,
+    /// The flow's timers, by `Timer`.
+    pub(super) timers: Timers,
+    /// Round trip over the last hop.
+    pub(super) round_trip: RoundTrip,
+    /// What SACK blocks told (*modern*).
+    pub(super) evidence: Evidence,
+    /// When the local retransmission had been queued that departed last.
+    pub(super) requeued_departed: Option<Instant>,
+    /// Rests after needless repairs.
+    pub(super) rest: Rest,
     /// An episode of recovery lasts until the ACK reaches this (SNOOP-TMR-4).
     pub(super) episode_end: Option<Seq>,
     /// Byte after a FIN from the fixed host: acknowledged, it ends the flow (SNOOP-DATA-8).
     pub(super) fin: Option<Seq>,
     /// Since when the lowest segment is being repaired while its duplicate ACKs are withheld.
     pub(super) withheld_since: Option<Instant>,
-    /// What the sender may know of losses.
-    pub(super) disclosure: Disclosure,
     /// Where the flow stands between an outage and normal traffic (*modern*).
     pub(super) phase: Phase,
-    /// The wired round trip (*modern*).
-    pub(super) wired: WiredRoundTrip,
-    /// The flow's timers, by `Timer`.
-    pub(super) timers: Timers,
     /// The deadline for which the agent's queue holds the flow.
     pub(super) queued_deadline: Option<Instant>,
-    /// Round trip over the last hop.
-    pub(super) round_trip: RoundTrip,
-    /// What SACK blocks told (*modern*).
-    pub(super) evidence: Evidence,
     /// Agent ACKs in the current second (MOD-14).
     pub(super) agent_acks: RatePerSecond,
     /// When it was first seen.
@@ -106,10 +109,8 @@ pub(super) struct Mobile {
     pub(super) window: u16,
     /// Its ECN flags: ECE, CWR and AE.
     pub(super) ecn: Flags,
-    /// Its last TSval.
-    pub(super) timestamp: Option<u32>,
-    /// Its last TSecr.
-    pub(super) echo: Option<u32>,
+    /// Its last timestamps.
+    pub(super) timestamps: Option<Timestamps>,
 }
 
 /// One sample of the round-trip time at a time (SNOOP-DATA-2).
@@ -179,6 +180,7 @@ impl Flow {
             mobile_at: now,
             unanswered_since: None,
             segments_unanswered: 0,
+            is_quiet: false,
             evidence: Evidence::default(),
             phase: Phase::Steady,
             wired: WiredRoundTrip::default(),
@@ -197,6 +199,36 @@ impl Flow {
     #[inline]
     pub(super) fn lowest_missing(&self) -> Option<Seq> {
         self.last_ack.or_else(|| self.cache.front().map(|entry| entry.start))
+    }
+
+    /// True if the mobile host has answered, and there is neither loss nor silence, nor a sign of
+    /// one, nor what may follow from it, and no end.
+    pub(super) fn is_nothing_going_on(&self, config: &Config) -> bool {
+        self.last_ack.is_some()
+            && (self.expected_dupacks, self.dupacks) == (0, 0)
+            && self.episode_end.is_none()
+            && self.withheld_since.is_none()
+            && self.fin.is_none()
+            && self.aside.is_none()
+            && self.phase == Phase::Steady
+            && self.disclosure.is_nothing_going_on()
+            && (config.repair == Repair::Counted || self.evidence.shows_no_loss())
+    }
+
+    /// True if an ACK acknowledges something of what is outstanding, and no more.
+    #[inline]
+    pub(super) fn is_next_ack(&self, ack: Seq) -> bool {
+        self.last_ack.is_some_and(|last_ack| {
+            let outstanding = self.last_seen.since(last_ack);
+            ack.since(last_ack).wrapping_sub(1) < outstanding && outstanding <= WINDOW_MAX
+        })
+    }
+
+    /// True for the first byte that was not seen yet, within a window of the last ACK.
+    #[inline]
+    pub(super) fn is_next_data(&self, start: Seq) -> bool {
+        start == self.last_seen
+            && self.last_ack.is_some_and(|last_ack| start.since(last_ack) <= WINDOW_MAX)
     }
 
     /// True if no window holds `seq` and what was seen before: it belongs to another connection.
@@ -224,7 +256,8 @@ impl Flow {
     /// The TSval below which the mobile host discards data (PAWS; RFC 7323, section 5.3): what it
     /// echoes, if the fixed host sent such a one.
     pub(super) fn oldest_timestamp(&self) -> Option<u32> {
-        let (echo, newest) = self.mobile.echo.zip(self.sender_timestamp)?;
+        let (Timestamps { echo, .. }, newest) =
+            self.mobile.timestamps.zip(self.sender_timestamp)?;
         ((newest.wrapping_sub(echo) as i32) >= 0).then_some(echo)
     }
 
@@ -244,25 +277,17 @@ impl Flow {
         closes || right_edge(header, scale).after(self.right_edge)
     }
 
-    /// Remembers what the mobile host said in a segment that is not older than the last.
-    #[inline]
-    pub(super) fn note_mobile(
-        &mut self,
-        header: &Header,
-        timestamps: Option<Timestamps>,
-        payload_bytes: u32,
-    ) {
+    /// Remembers what the mobile host said in a segment that is not older than the last, but for
+    /// its timestamps.
+    #[inline(always)]
+    pub(super) fn note_mobile(&mut self, header: &Header, payload_bytes: u32) {
         let end = header.seq + header.sequence_length(payload_bytes);
         if let Some(scale) = self.scale {
             self.right_edge = self.right_edge.max(right_edge(header, scale));
         }
-        self.mobile = Mobile {
-            next_seq: end,
-            window: header.window,
-            ecn: Flags(header.flags.0 & ECN_FLAGS.0),
-            timestamp: timestamps.map(|timestamps| timestamps.value),
-            echo: timestamps.map(|timestamps| timestamps.echo),
-        };
+        self.mobile.next_seq = end;
+        self.mobile.window = header.window;
+        self.mobile.ecn = Flags(header.flags.0 & ECN_FLAGS.0);
     }
 }
 
@@ -272,11 +297,11 @@ fn right_edge(header: &Header, scale: u8) -> Seq {
 }
 
 impl WiredRoundTrip {
-    /// An ACK with this TSval is about to pass to the fixed host.
+    /// An ACK with these timestamps is about to pass to the fixed host.
     #[inline]
-    pub(super) fn on_ack_passed(&mut self, timestamp: Option<u32>, now: Instant) {
+    pub(super) fn on_ack_passed(&mut self, timestamps: Option<Timestamps>, now: Instant) {
         if self.awaited.is_none()
-            && let Some(value) = timestamp
+            && let Some(Timestamps { value, .. }) = timestamps
         {
             (self.awaited, self.passed_at) = (Some(value), now);
         }
@@ -345,7 +370,7 @@ mod tests {
         let mut wired = WiredRoundTrip::default();
         let mut now = Instant::ZERO;
         let mut sample = |millis: u64| {
-            wired.on_ack_passed(Some(7), now);
+            wired.on_ack_passed(Some(Timestamps { value: 7, echo: 0 }), now);
             wired.on_data(6, now);
             now += Duration::from_millis(millis);
             wired.on_data(7, now);

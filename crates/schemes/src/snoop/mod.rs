@@ -182,7 +182,7 @@ impl Agent {
     }
 
     /// A packet from the fixed host's side.
-    #[inline(always)]
+    #[inline(never)]
     fn on_wired_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
         let Some(tcp) = packet.as_tcp() else {
             return sink.send(Side::RADIO, Priority::Normal, packet);
@@ -211,7 +211,7 @@ impl Agent {
         };
         let held_before = flow.cache.bytes();
         let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
-        let verdict = data::snoop_data(flow, &packet, range, &mut context, now);
+        let verdict = data::snoop_data(flow, (&packet, tcp), range, &mut context, now);
         if self.shared.settle(flow, held_before) {
             self.requeue_or_forget(self.recent, Fate::Keep);
         }
@@ -222,15 +222,20 @@ impl Agent {
     }
 
     /// A packet from the mobile host's side.
-    #[inline(always)]
+    #[inline(never)]
     fn on_radio_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
-        let Some(tcp) = packet.as_tcp() else {
-            return sink.send(Side::WIRED, Priority::Normal, packet);
+        let is_ack_alone = |tcp: &Header| {
+            !tcp.flags.intersects(ENDS_STATE.with(Flags::FIN)) && packet.payload.is_empty()
         };
-        if tcp.flags.intersects(ENDS_STATE) {
-            self.on_syn_or_reset(&packet, tcp, Origin::Mobile);
-            return sink.send(Side::WIRED, Priority::Normal, packet);
+        match packet.as_tcp().is_some_and(is_ack_alone) && !self.hosts.any_silent() {
+            true => self.on_radio_segment(packet, sink, now),
+            false => self.on_other_radio_arrival(packet, sink, now),
         }
+    }
+
+    /// A segment from the mobile host of a connection that goes on.
+    #[inline(always)]
+    fn on_radio_segment(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
         let flow = loop {
             if let Some(flow) = flow_at(&mut self.flows, self.recent)
                 && flow.key.is_reverse_of(&packet)
@@ -249,12 +254,19 @@ impl Agent {
         }
     }
 
-    /// The same of one with data, or from a mobile host that may have been silent.
+    /// Any other packet than an ACK alone, or from a mobile host that may have been silent.
     #[inline(never)]
     fn on_other_radio_arrival(&mut self, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
         let data = has_data(&packet).then(|| packet.clone());
         let heard = self.hosts.any_silent().then_some(packet.ip.source);
-        self.on_radio_arrival(packet, sink, now);
+        match packet.as_tcp() {
+            Some(tcp) if tcp.flags.intersects(ENDS_STATE) => {
+                self.on_syn_or_reset(&packet, tcp, Origin::Mobile);
+                sink.send(Side::WIRED, Priority::Normal, packet);
+            }
+            Some(_) => self.on_radio_segment(packet, sink, now),
+            None => sink.send(Side::WIRED, Priority::Normal, packet),
+        }
         if let Some(data) = data {
             self.on_uplink_data(&data, sink, now);
         }
@@ -285,26 +297,20 @@ impl Agent {
         if self.config.restart.asks_for_rate() && packet.cause != Cause::Probe {
             self.shared.air.on_departure(packet.bytes(), now);
         }
-        let Some(tcp) = packet.as_tcp() else { return };
-        let range = range(tcp, packet);
-        if range.0 == range.1 {
-            return;
-        }
         let recent = flow_at(&mut self.flows, self.recent);
-        if recent.is_none_or(|flow| !resend::on_next_departure(flow, packet, range, now)) {
-            self.on_other_departure(packet, range, sink, now);
+        if recent.is_none_or(|flow| !resend::on_next_departure(flow, packet, now)) {
+            self.on_other_departure(packet, sink, now);
         }
     }
 
     /// The same of a packet that is not the next in line of the flow at hand.
     #[cold]
-    fn on_other_departure(
-        &mut self,
-        packet: &Packet,
-        range: (Seq, Seq),
-        sink: &mut impl Sink,
-        now: Instant,
-    ) {
+    fn on_other_departure(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        let Some(tcp) = packet.as_tcp() else { return };
+        let range = range(tcp, packet);
+        if range.0 == range.1 {
+            return;
+        }
         if self.look_up(packet, Origin::Fixed) {
             self.with_flow(self.recent, sink, |flow, context| {
                 resend::on_departure(flow, packet, range, context, now);
@@ -388,17 +394,14 @@ impl Agent {
 }
 
 impl Engine for Agent {
-    #[inline(never)]
+    #[inline]
     fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         match input {
             Input::Arrival { side: Side::WIRED, packet } => {
                 self.on_wired_arrival(packet, sink, now);
             }
             Input::Arrival { side: Side::RADIO, packet } => {
-                match has_data(&packet) || self.hosts.any_silent() {
-                    true => self.on_other_radio_arrival(packet, sink, now),
-                    false => self.on_radio_arrival(packet, sink, now),
-                }
+                self.on_radio_arrival(packet, sink, now);
             }
             other => self.on_other(other, sink, now),
         }

@@ -183,7 +183,7 @@ impl Uplinks {
         let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         flow.active_at = now;
         let timestamps = tcp.options.timestamps();
-        flow.air.on_ack_passed(timestamps.map(|timestamps| timestamps.value), now);
+        flow.air.on_ack_passed(timestamps, now);
         if let Some(timestamps) = timestamps {
             flow.wired.on_data(timestamps.echo, now);
         }
@@ -246,7 +246,7 @@ fn note_data(
         flow.note_fin(range.1);
     }
     let timestamps = tcp.options.timestamps();
-    flow.wired.on_ack_passed(timestamps.map(|timestamps| timestamps.value), now);
+    flow.wired.on_ack_passed(timestamps, now);
     if let Some(timestamps) = timestamps {
         flow.air.on_data(timestamps.echo, now);
     }

@@ -145,27 +145,23 @@ impl Entry {
 }
 
 /// Takes note of a segment that went onto the air, if it is the next of those that the flow has in
-/// the normal queue, as most are; false if not, and nothing is done. `range` is its sequence range.
-/// That it is the very packet in the cache tells its flow.
+/// the normal queue, as most are; false if not, and nothing is done. That it is the very packet in
+/// the cache tells its flow.
 #[inline]
-pub(super) fn on_next_departure(
-    flow: &mut Flow,
-    packet: &Packet,
-    range: (Seq, Seq),
-    now: Instant,
-) -> bool {
+pub(super) fn on_next_departure(flow: &mut Flow, packet: &Packet, now: Instant) -> bool {
     let Some(entry) = flow.cache.sent_as(flow.next_departure) else { return false };
     let is_next = core::ptr::eq(packet, &*entry.packet)
-        && (entry.start, entry.end) == range
+        && entry.is_whole
         && entry.sent_order == flow.next_departure
         && entry.copy == Copy::Queued;
-    if !is_next || packet.cause == Cause::LocalRetransmission || flow.expected_dupacks > 0 {
+    if !is_next || flow.expected_dupacks > 0 {
         return false;
     }
     flow.departures = flow.departures.wrapping_add(1);
     entry.depart(flow.departures, now);
+    let end = entry.end;
     flow.next_departure = flow.next_departure.wrapping_add(1);
-    note_departure(flow, range.1, now);
+    note_departure(flow, end, now);
     true
 }
 

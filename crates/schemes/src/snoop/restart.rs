@@ -107,10 +107,16 @@ pub(super) fn acts_at(flow: &Flow, config: &Config, now: Instant) -> Instant {
 /// Takes a round-trip sample, except around an outage, where a delayed ACK would count the outage.
 pub(super) fn sample(flow: &mut Flow, departed_at: Instant, config: &Config, now: Instant) {
     if flow.phase == Phase::Steady {
-        let sample = now.since(departed_at);
-        flow.round_trip.sample(sample, now);
-        disclosure::on_sample(flow, sample, config, now);
+        steady_sample(flow, departed_at, config, now);
     }
+}
+
+/// The same if it is known that there is no outage.
+#[inline(always)]
+pub(super) fn steady_sample(flow: &mut Flow, departed_at: Instant, config: &Config, now: Instant) {
+    let sample = now.since(departed_at);
+    flow.round_trip.sample(sample, now);
+    disclosure::on_sample(flow, sample, config, now);
 }
 
 /// The persist timer found silence. `others`: how long segments of the mobile host's other flows

@@ -15,21 +15,22 @@ use sansio::{Duration, Instant, Packet, PacketRef, Sink, Transport};
 use std::collections::VecDeque;
 use wire::tcp::{self, Options, SackBlock, Seq, TcpOption, kind};
 
-/// What the mobile host has shown to have.
+/// What the mobile host has shown to have; first what every ACK tells.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(super) struct Evidence {
-    /// Byte after the highest one in a SACK block.
-    highest: Option<Seq>,
-    /// First bytes of the cached segments below `highest` that no block covers, ascending.
-    pub(super) holes: VecDeque<Seq>,
-    /// Up to here something is missing that the cache does not hold.
-    pub(super) gap_end: Option<Seq>,
     /// The latest departure that is known to have arrived,
     pub(super) latest: Arrived,
     /// and the latest one that took the link's normal queue.
     pub(super) latest_in_line: Arrived,
-    /// Something arrived since the holes were last looked at.
-    pub(super) news: bool,
+    /// First bytes of the cached segments below `highest` that no block covers, ascending.
+    pub(super) holes: VecDeque<Seq>,
+    /// Byte after the highest one in a SACK block.
+    highest: Option<Seq>,
+    /// Up to here something is missing that the cache does not hold.
+    pub(super) gap_end: Option<Seq>,
+    /// Extra time granted to a segment that others overtake; see `on_unneeded`.
+    pub(super) allowance: Duration,
     /// Cached segments that arrived after they had been sent again, counted modulo 2^32.
     delivered: u32,
     /// That count when holes were last re-sent.
@@ -38,8 +39,8 @@ pub(super) struct Evidence {
     arrived: u16,
     /// The same of duplicates that may answer the agent's own.
     arrived_or_own: u16,
-    /// Extra time granted to a segment that others overtake; see `on_unneeded`.
-    pub(super) allowance: Duration,
+    /// Something arrived since the holes were last looked at.
+    pub(super) news: bool,
     /// The flow carried SACK blocks.
     seen_sack: bool,
     /// Duplicate ACKs to come that answer the agent's own duplicates, and until when.
@@ -107,9 +108,21 @@ impl Evidence {
         is_own
     }
 
+    /// True if no block and no duplicate tells of anything that arrived above the last ACK.
+    pub(super) fn shows_no_loss(&self) -> bool {
+        self.highest.is_none() && self.holes.is_empty() && self.arrived_at_most() == 0
+    }
+
     /// A cached segment arrived, so long after the departure of its newest copy.
     #[inline]
     fn on_arrival(&mut self, entry: &Entry, took: Duration) {
+        self.note_arrival(entry, took);
+        self.news = true;
+    }
+
+    /// The same where nothing could be missing that it overtook.
+    #[inline]
+    pub(super) fn note_arrival(&mut self, entry: &Entry, took: Duration) {
         let arrived = Arrived { order: entry.departed_order, took };
         if arrived.is_after(self.latest.order) {
             self.latest = arrived;
@@ -117,7 +130,6 @@ impl Evidence {
         if entry.retransmissions == 0 && arrived.is_after(self.latest_in_line.order) {
             self.latest_in_line = arrived;
         }
-        self.news = true;
     }
 
     /// `count` cached segments were acknowledged at once: all but the lowest had arrived before. So

@@ -73,6 +73,10 @@ impl Trial {
         rest: Rest::NONE,
     };
 
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Idle)
+    }
+
     /// A loss is repaired.
     #[inline]
     pub(super) fn on_repair(&mut self) {

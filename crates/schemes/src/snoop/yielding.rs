@@ -59,6 +59,7 @@ impl Agent {
         let mut context = Context { config: &self.config, shared: &mut self.shared, sink };
         let held_before = flow.cache.bytes();
         let fate = act(flow, &mut context);
+        flow.is_quiet &= flow.is_nothing_going_on(&self.config);
         if self.shared.settle(flow, held_before) || fate == Fate::Forget {
             self.requeue_or_forget(slot, fate);
         }

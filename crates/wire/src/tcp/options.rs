@@ -181,7 +181,7 @@ impl Options {
     }
 
     /// The timestamps, if present.
-    #[inline]
+    #[inline(always)]
     pub fn timestamps(&self) -> Option<Timestamps> {
         if self.length >= 12 && self.bytes[..4] == Self::ALIGNED_TIMESTAMPS {
             let (value, echo) = (be32(&self.bytes, 4), be32(&self.bytes, 8));
