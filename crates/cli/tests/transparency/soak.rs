@@ -202,10 +202,12 @@ fn inflict(
         Fault::HangUp => {
             let process = Pid::from_raw(daemon.process() as i32).context("its number")?;
             kill_process(process, Signal::HUP).context("hang up")?;
-            std::thread::sleep(Duration::from_millis(100));
             // It reads its configuration again, or ends and leaves nothing.
+            let ended = Stopwatch::start();
+            while daemon.ended().is_none() && ended.elapsed() < ENDS_IN {
+                std::thread::sleep(Duration::from_millis(20));
+            }
             if daemon.ended().is_some() {
-                let ended = Stopwatch::start();
                 while !net.is_clear()? {
                     ensure!(ended.elapsed() < ENDS_IN, "its rules stay after SIGHUP");
                 }

@@ -18,7 +18,7 @@ use schemes::Scheme;
 use serde_json::{Value, json};
 
 /// Runs a daemon until SIGTERM, SIGINT, an order to stop, or the end of its controlling input.
-/// SIGHUP has it read its file again.
+/// SIGHUP has it read its file again; without one its terminal is gone, and it ends.
 ///
 /// # Errors
 /// If this machine cannot do what is asked, with the fix, before anything is changed; or if nft
@@ -91,8 +91,7 @@ enum Next {
 
 impl Service {
     fn begin(config: &DaemonConfig) -> Result<Self> {
-        let reloads = config.file.is_some();
-        let signals = if reloads { Signals::catch_with_hangup()? } else { Signals::catch()? };
+        let signals = Signals::catch_with_hangup()?;
         let clock = Clock::starting_now();
         let mut link = Link::new(config, clock)?;
         let orders = Orders::open(&config.control)?;
@@ -153,6 +152,9 @@ impl Service {
                 self.look_at_devices()?;
             }
             if ready.contains(SIGNALS) && self.signals.take_hangup() {
+                if self.config.file.is_none() {
+                    break;
+                }
                 // Told in the log; the old settings stay.
                 let _result = self.reload();
             }
