@@ -281,9 +281,9 @@ const V4: Family = Family {
     ether_type: "ip",
     // No options, into which routers may have to write; fragment flags and offset, but for "don't
     // fragment".
-    tcp: "meta length >= 20 ip hdrlength 5 ip protocol tcp ip frag-off & 0x3fff == 0",
+    tcp: "meta length >= 20 ip version 4 ip hdrlength 5 ip protocol tcp ip frag-off & 0x3fff == 0",
     hops: "ttl",
-    short: "ip hdrlength 5 ip length <= 80",
+    short: "ip version 4 ip hdrlength 5 ip length <= 80",
     bare_chain: "bare",
     header_bytes: 20,
 };
@@ -419,7 +419,7 @@ mod tests {
             rules[0],
             "wired ether daddr 02:00:00:00:00:01 ether type ip ip daddr { 10.2.0.0/24 } \
              ip saddr != { 10.2.0.0/24 } ip daddr != { 10.2.0.254 } \
-             meta length >= 20 ip hdrlength 5 ip protocol tcp ip frag-off & 0x3fff == 0 \
+             meta length >= 20 ip version 4 ip hdrlength 5 ip protocol tcp ip frag-off & 0x3fff == 0 \
              ip ttl > 1 drop"
         );
         assert_eq!(
