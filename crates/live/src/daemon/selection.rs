@@ -419,7 +419,8 @@ mod tests {
             rules[0],
             "wired ether daddr 02:00:00:00:00:01 ether type ip ip daddr { 10.2.0.0/24 } \
              ip saddr != { 10.2.0.0/24 } ip daddr != { 10.2.0.254 } \
-             meta length >= 20 ip version 4 ip hdrlength 5 ip protocol tcp ip frag-off & 0x3fff == 0 \
+             meta length >= 20 ip version 4 ip hdrlength 5 ip protocol tcp \
+             ip frag-off & 0x3fff == 0 \
              ip ttl > 1 drop"
         );
         assert_eq!(
