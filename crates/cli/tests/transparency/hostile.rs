@@ -5,8 +5,9 @@
 
 use crate::drills::{cpu, resident};
 use crate::load::{Dice, Load, Stopwatch};
-use crate::net::{Family, Host, Net, Path, VARIANTS};
+use crate::net::{Family, Host, Net, Path};
 use crate::stage::Stage;
+use crate::variant::VARIANTS;
 use anyhow::{Context, Result, ensure};
 use live::frame::NETWORK_AT;
 use live::lab::network::{RADIO, WIRED};
@@ -37,7 +38,8 @@ pub(crate) fn hostile_packets_harm_nobody() {
 fn storm() -> Result<()> {
     for variant in VARIANTS {
         let path = Path::lossy(0.005, 1);
-        let (net, off) = (Net::new(40, &path)?, Net::new(41, &path)?);
+        let make = |lane| Net::with_box(variant.forwarding, lane, &path);
+        let (net, off) = (make(40)?, make(41)?);
         let daemon = net.daemon(variant, Family::V4)?;
         let before = cpu(&daemon)?;
         let (with, without) = std::thread::scope(|scope| {

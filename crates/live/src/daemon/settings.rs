@@ -113,7 +113,11 @@ pub fn parse(file: &str, text: &str, place: Place) -> Result<DaemonConfig, Scena
         mode: document.mode.unwrap_or(Mode::Observe),
         forwarding: document.forwarding.unwrap_or(Forwarding::Routed),
         back_end: document.back_end.unwrap_or(BackEnd::Auto),
-        control: document.control.map_or(Control::Nobody, Control::Socket),
+        control: match document.control {
+            None => Control::Nobody,
+            Some(path) if path.as_os_str() == "-" => Control::Standard,
+            Some(path) => Control::Socket(path),
+        },
         metrics: document.metrics.listen.map(|listen| listen.0),
         log: document.log,
         file: None,

@@ -1,0 +1,184 @@
+//! Scripts: one end makes its segments by hand, and what the other, a kernel, answers is the same
+//! with the daemon in the path, packet by packet, and comes at the same time.
+//!
+//! Where a script pretends a loss on the way to the mobile host, the daemon does what it is there
+//! for; such a script says so ([`Script::helped`]), and then the raw end's view has to be legal
+//! ([`legal`]) and the socket has to tell the same in the end.
+//!
+//! Map: [`player`] (both ends), [`sending`], [`receiving`], [`states`] (the scripts).
+
+mod player;
+mod receiving;
+mod sending;
+mod states;
+
+use crate::net::{Family, Host, Net, Path};
+use crate::variant::{self, USUAL, VARIANTS, Variant};
+use anyhow::{Context, Result};
+use live::sys::namespace;
+use live::sys::offload;
+use player::{Player, Seen};
+use wire::tcp::Flags;
+
+/// A script.
+#[derive(Clone, Copy)]
+pub(crate) struct Script {
+    name: &'static str,
+    /// True if the daemon may act: the raw end is a mobile host that something seems to be lost to.
+    helped: bool,
+    play: fn(&mut Player<'_>) -> Result<()>,
+}
+
+impl Script {
+    const fn new(name: &'static str, play: fn(&mut Player<'_>) -> Result<()>) -> Script {
+        Script { name, helped: false, play }
+    }
+
+    const fn helped(self) -> Script {
+        Script { helped: true, ..self }
+    }
+}
+
+/// How much earlier or later a packet may come.
+const TOLERANCE_MS: f64 = 5.0;
+/// A difference that is not seen each time is the machine's.
+const TIMES: u32 = 3;
+/// Scripts that are played at a time, by different raw ends.
+const TRACKS: usize = 6;
+
+pub(crate) fn scripts_are_answered_the_same() {
+    let different = played().unwrap_or_else(|error| panic!("{error:#}"));
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+fn played() -> Result<Vec<String>> {
+    let part = std::env::var("SCRIPT").unwrap_or_default();
+    let all = [sending::ALL, receiving::ALL, states::ALL].concat();
+    let scripts: Vec<Script> = all.into_iter().filter(|one| one.name.contains(&part)).collect();
+    let mut different = Vec::new();
+    let chosen = if variant::all_are_asked_for() { VARIANTS.len() } else { USUAL };
+    for variant in VARIANTS[..chosen].iter().filter(|one| one.name != "snoop") {
+        for raw_at in Host::BOTH {
+            let make = |lane| -> Result<Net> {
+                let net = Net::with_box(variant.forwarding, lane, &Path::Direct)?;
+                player::prepare(&net, raw_at, scripts.len() as u8)?;
+                // What leaves is what is sent, segment by segment.
+                for host in Host::BOTH {
+                    namespace::within(net.namespace(host), || offload::switch_off("net0"))?;
+                }
+                Ok(net)
+            };
+            let (off, on) = (make(60)?, make(61)?);
+            let _daemon = on.daemon(variant, Family::V4)?;
+            different.extend(all_between(&scripts, raw_at, (&off, &on), variant));
+        }
+    }
+    Ok(different)
+}
+
+fn all_between(
+    scripts: &[Script],
+    raw_at: Host,
+    (off, on): (&Net, &Net),
+    variant: &Variant,
+) -> Vec<String> {
+    std::thread::scope(|scope| {
+        let track = |first: usize| {
+            scope.spawn(move || {
+                let numbered = scripts.iter().enumerate().skip(first).step_by(TRACKS);
+                let one = |(number, script): (usize, &Script)| {
+                    let found = compare(script, number as u8, raw_at, (off, on));
+                    let found = found.unwrap_or_else(|error| Some(format!("{error:#}")))?;
+                    Some(format!("{}, raw {raw_at:?}, {}:\n{found}", script.name, variant.name))
+                };
+                numbered.filter_map(one).collect::<Vec<_>>()
+            })
+        };
+        let tracks: Vec<_> = (0..TRACKS).map(track).collect();
+        tracks.into_iter().flat_map(|track| track.join().expect("no panic")).collect()
+    })
+}
+
+/// What is different each time, if anything is.
+fn compare(
+    script: &Script,
+    number: u8,
+    raw_at: Host,
+    (off, on): (&Net, &Net),
+) -> Result<Option<String>> {
+    let mut last = None;
+    for _ in 0..TIMES {
+        let (without, with) = std::thread::scope(|scope| {
+            let off = scope.spawn(|| once(script, number, raw_at, off));
+            let with = once(script, number, raw_at, on);
+            (off.join().expect("no panic"), with)
+        });
+        let without = without.context("without a daemon")?;
+        let with = with.context("with the daemon")?;
+        let found = difference(&without, &with);
+        let found = match script.helped && raw_at == Host::Mobile {
+            true => found.and_then(|_| legal(&without, &with)),
+            false => found,
+        };
+        match found {
+            None => return Ok(None),
+            found => last = found,
+        }
+    }
+    Ok(last)
+}
+
+fn once(script: &Script, number: u8, raw_at: Host, net: &Net) -> Result<Vec<Seen>> {
+    let mut player = Player::new(net, raw_at, number)?;
+    let played = (script.play)(&mut player);
+    let seen = std::mem::take(&mut player.seen);
+    // Nothing of it shall be met by the next.
+    player.end()?;
+    played.with_context(|| format!("{}: {}", script.name, shown(&seen)))?;
+    Ok(seen)
+}
+
+fn shown(seen: &[Seen]) -> String {
+    let line = |one: &Seen| format!("    {:8.1} {}\n", one.at_ms, one.text);
+    seen.iter().map(line).collect()
+}
+
+/// The first packet or call that is another, or comes at another time.
+fn difference(without: &[Seen], with: &[Seen]) -> Option<String> {
+    let is_same = |(a, b): (&Seen, &Seen)| {
+        let near = |a: f64, b: f64| (a - b).abs() <= TOLERANCE_MS;
+        let stamp = |one: &Seen| f64::from(one.timestamp.unwrap_or(0));
+        a.text == b.text && near(a.at_ms, b.at_ms) && near(stamp(a), stamp(b))
+    };
+    let first = without.iter().zip(with).position(|pair| !is_same(pair));
+    let first = first.or((without.len() != with.len()).then(|| without.len().min(with.len())))?;
+    Some(format!(
+        "  from number {first} on:\n  without\n{}  with\n{}",
+        shown(&without[first..]),
+        shown(&with[first..])
+    ))
+}
+
+/// What a raw end may not see though the daemon helps it: segments of what the kernel did not send
+/// without it, fewer bytes, ACKs of what it did not send itself, another end.
+fn legal(without: &[Seen], with: &[Seen]) -> Option<String> {
+    let highest = |seen: &[Seen]| {
+        let end = |one: &Seen| one.segment.map(|(_, seq, bytes, _)| seq + bytes as u32);
+        seen.iter().filter_map(end).filter(|end| *end < 1 << 30).max()
+    };
+    let acked = |seen: &[Seen]| {
+        let ack = |one: &Seen| one.segment.map(|(_, _, _, ack)| ack);
+        seen.iter().filter_map(ack).max()
+    };
+    let marks = |seen: &[Seen]| -> Vec<(u16, u32)> {
+        let mark = |one: &Seen| {
+            let (flags, seq, ..) = one.segment?;
+            flags.intersects(Flags::SYN.with(Flags::RST)).then_some((flags.0, seq))
+        };
+        seen.iter().filter_map(mark).collect()
+    };
+    let same = highest(without) == highest(with)
+        && acked(without) == acked(with)
+        && marks(without) == marks(with);
+    (!same).then(|| format!("  not legal: without\n{}  with\n{}", shown(without), shown(with)))
+}
