@@ -11,7 +11,7 @@ use super::disclosure::Disclosure;
 use super::restart::Phase;
 use super::rtt::RoundTrip;
 use super::sack::Evidence;
-use super::timers::Timers;
+use super::timers::{Timer, Timers};
 use sansio::{Duration, FlowKey, Instant};
 use wire::tcp::{Flags, Header, Seq, Timestamps};
 
@@ -193,6 +193,17 @@ impl Flow {
             queued_deadline: None,
             began_at: now,
         }
+    }
+
+    /// The mobile host acknowledges what never passed here. Either that went another way, or the ACK
+    /// is forged: the fixed host ignores it then (RFC 9293, 3.10.7.4), so nothing may be answered
+    /// with it. All that is known of the flow may be wrong; it begins again where it stands.
+    #[cold]
+    pub(super) fn start_again(&mut self, config: &Config, now: Instant) {
+        let (scale, budget_bytes, rest) = (self.scale, self.budget_bytes, self.rest);
+        *self = Flow::new(self.key, self.last_seen, config, now);
+        (self.scale, self.budget_bytes, self.rest) = (scale, budget_bytes, rest);
+        self.timers.set(Timer::Idle, now + config.flow_idle);
     }
 
     /// The lowest byte that the mobile host lacks, if an ACK told or the cache can.

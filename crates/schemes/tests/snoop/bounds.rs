@@ -54,6 +54,23 @@ fn mod_14_forged_duplicates_cannot_make_it_send_more_than_once_per_round_trip() 
     assert_eq!(drill.statistics().retransmissions, 1);
 }
 
+/// Hosts ignore such an ACK (RFC 9293, 3.10.7.4); an agent that took it at its word would answer the
+/// sender's repeats with it, and so acknowledge what never arrived.
+#[test]
+fn snoop_gen_2_an_ack_of_what_never_passed_is_forwarded_and_not_believed() {
+    for config in [Config::strict(), Config::modern()] {
+        let mut drill = Drill::new(config);
+        drill.segments(0, 5).ack(1000).quietly();
+        drill.ack(9000).expect(&["wired ack 9000"]);
+        drill.data(1000..2000).expect(&["radio 1000..2000"]);
+        drill.data(0..1000).expect(&["radio 0..1000"]);
+        drill.ack(2000).expect(&["wired ack 2000"]);
+        drill.ack(5000).expect(&["wired ack 5000"]);
+        // What the mobile host itself has acknowledged is answered again.
+        drill.data(0..1000).expect(&["wired ack 5000 agent", "SNOOP-DATA-4 0..1000"]);
+    }
+}
+
 #[test]
 fn mod_14_strangers_do_not_drive_out_active_flows() {
     let config = Config { flows_max: 4, ..Config::modern() };
