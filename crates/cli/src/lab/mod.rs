@@ -39,7 +39,9 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
         rundir::prepare(&args.output.out)?;
     }
     lab::prepare().map_err(stopped)?;
-    let mut arguments: Vec<OsString> = ["daemon", "base-station"].map(OsString::from).to_vec();
+    // The last hop is a radio: nothing has to show that first.
+    let words = ["daemon", "base-station", "--help-from", "first-packet"];
+    let mut arguments: Vec<OsString> = words.map(OsString::from).to_vec();
     if scenario.recorded.down_capacity.is_none() {
         // What departs from the daemon is not what goes onto the air: that is the radio's to say.
         // A recorded capacity is no one rate; then the daemon measures.

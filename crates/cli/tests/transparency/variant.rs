@@ -38,6 +38,12 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant::bridge("a bridge, fast path", Run::File("back-end = \"fast\"")),
 ];
 
+/// With help from the first packet on.
+pub(crate) const AT_ONCE: Variant = Variant::routed(
+    "helping at once",
+    Run::File("back-end = \"inline\"\nhelp-from = \"first-packet\""),
+);
+
 /// Those that run on such a network.
 pub(crate) fn on(forwarding: Forwarding) -> Vec<&'static Variant> {
     VARIANTS.iter().filter(|one| one.forwarding == forwarding).collect()

@@ -289,8 +289,17 @@ fn scheme(config: &DaemonConfig) -> Result<Scheme> {
     let mut scheme =
         named.with_context(|| format!("scheme = {}: no such scheme", config.scheme))?;
     if let Scheme::Snoop(agent) = scheme {
-        let config = agent.config().clone();
-        scheme = Scheme::Snoop(Box::new(schemes::snoop::Agent::with_key(config, random())));
+        let preset = agent.config().clone();
+        let agent = schemes::snoop::Config {
+            help_from: config.help_from,
+            flows_max: config.limits.flows.unwrap_or(preset.flows_max),
+            cache_bytes_total_max: config
+                .limits
+                .cache_bytes
+                .unwrap_or(preset.cache_bytes_total_max),
+            ..preset
+        };
+        scheme = Scheme::Snoop(Box::new(schemes::snoop::Agent::with_key(agent, random())));
     }
     if let Some(rate) = config.radio_rate {
         scheme.set_link_rate(rate);

@@ -62,7 +62,7 @@ pub(super) fn classify(
     if header.ack.after(last_ack) {
         return Case::New;
     }
-    if !pure || flow.is_window_update(header) {
+    if !pure || flow.aside.is_some() || flow.is_window_update(header) {
         return Case::Other;
     }
     if header.ack.before(last_ack) {

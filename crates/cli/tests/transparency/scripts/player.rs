@@ -113,11 +113,15 @@ pub(crate) struct Player<'a> {
     first_timestamp: Option<u32>,
     pub(crate) last_timestamp: u32,
     began: Stopwatch,
+    /// How far the script has come, in milliseconds since it began.
+    due_ms: f64,
     pub(crate) socket: Option<TcpStream>,
     listener: Option<TcpListener>,
     pub(crate) seen: Vec<Seen>,
 }
 
+/// What was sent before a call has arrived by then, also through the daemon.
+const ARRIVES_MS: u64 = 3;
 /// Addresses of raw ends begin here, in the network of the host they stand in for.
 const FIRST_RAW: u8 = 100;
 const FIRST_PORT: u16 = 9_000;
@@ -167,6 +171,7 @@ impl<'a> Player<'a> {
             first_timestamp: None,
             last_timestamp: 0,
             began: Stopwatch::start(),
+            due_ms: 0.0,
             socket: None,
             listener: None,
             seen: Vec::new(),
@@ -228,12 +233,14 @@ impl<'a> Player<'a> {
     }
 
     pub(super) fn write(&mut self, bytes: usize) -> Result<()> {
+        self.pass(ARRIVES_MS)?;
         let result = self.stream()?.write(&stage::bytes(bytes));
         self.say(format!("write({bytes}): {result:?}"));
         Ok(())
     }
 
     pub(super) fn read(&mut self) -> Result<()> {
+        self.pass(ARRIVES_MS)?;
         let mut buffer = vec![0; 256 << 10];
         let result = self.stream()?.read(&mut buffer);
         if let Ok(count) = result {
@@ -245,15 +252,18 @@ impl<'a> Player<'a> {
     }
 
     pub(super) fn shutdown(&mut self) -> Result<()> {
+        self.pass(ARRIVES_MS)?;
         let result = self.stream()?.shutdown(Shutdown::Write);
         self.say(format!("shutdown: {result:?}"));
         Ok(())
     }
 
-    pub(super) fn close(&mut self) {
+    pub(super) fn close(&mut self) -> Result<()> {
+        self.pass(ARRIVES_MS)?;
         self.socket = None;
         self.listener = None;
         self.say("close".to_owned());
+        Ok(())
     }
 
     pub(super) fn option(&mut self, level: i32, option: i32, value: u32) -> Result<()> {
@@ -266,6 +276,7 @@ impl<'a> Player<'a> {
 
     /// The connection's state and its pending error.
     pub(super) fn state(&mut self) -> Result<()> {
+        self.pass(ARRIVES_MS)?;
         let socket = self.stream()?;
         let error = socket.take_error()?.map(|error| error.kind());
         let info = stage::info(socket)?;
@@ -349,11 +360,11 @@ impl<'a> Player<'a> {
         self.began.elapsed().as_secs_f64() * 1e3
     }
 
-    /// Notes what comes for so long.
+    /// Notes what comes for so long. What took long before makes it shorter.
     pub(super) fn pass(&mut self, millis: u64) -> Result<()> {
-        let end = self.now_ms() + millis as f64;
+        self.due_ms += millis as f64;
         loop {
-            let left = end - self.now_ms();
+            let left = self.due_ms - self.now_ms();
             if left <= 0.0 {
                 return self.gather(Duration::ZERO);
             }
@@ -457,7 +468,7 @@ impl<'a> Player<'a> {
         self.connect(|_| Ok(()))?;
         self.pass(20)?;
         ensure!(self.kernel_isn.is_some(), "no SYN came: {:?}", self.seen);
-        self.send(Segment::new(SYN.with(ACK), 0, 0, 1).options(options))?;
+        self.send(Segment::new(SYN.with(ACK), 0, 0, 1).options(options).window(60_000))?;
         self.pass(20)
     }
 }

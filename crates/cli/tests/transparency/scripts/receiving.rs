@@ -62,7 +62,7 @@ fn repeated(play: &mut Player<'_>) -> Result<()> {
     data(play, 2_001, 1_000)?;
     data(play, 2_001, 500)?;
     play.pass(5)?;
-    data(play, 501, 1_600)?;
+    data(play, 501, 1_400)?;
     play.pass(60)?;
     play.read()?;
     play.state()
