@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use live::daemon::Forwarding;
 use live::lab::agent::{Agent, Line};
 use rustix::net::sockopt;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use std::time::Duration;
 
 /// How often the daemon is killed on each kind of box, unless LASTHOP_KILLS says otherwise.
@@ -144,12 +144,7 @@ pub(crate) fn many_flows_and_half_open_ones() {
 fn many() -> Result<()> {
     let flows = number("LASTHOP_FLOWS", 1_000) as usize;
     let half_open = number("LASTHOP_HALF_OPEN", 10_000);
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let wanted = 2 * flows as u64 + 100;
-    ensure!(
-        limit.current.is_none_or(|current| current >= wanted),
-        "{flows} flows need {wanted} open files: ulimit -n {wanted}"
-    );
+    open_files(2 * flows as u64 + 100)?;
     let net = Net::new(32, &Path::Direct)?;
     let daemon = net.daemon(&VARIANTS[0], Family::V4)?;
     let stage = Stage::new(&net, Family::V4);
@@ -201,6 +196,51 @@ fn many() -> Result<()> {
         "  and {half_open} half-open: {known} flows known, {bytes} bytes held, {memory} kB resident"
     );
     ensure!(memory < 512 << 10, "{memory} kB");
+    Ok(())
+}
+
+/// Allows this program to have so many files open.
+fn open_files(wanted: u64) -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return Ok(());
+    }
+    let maximum = limit.maximum.map(|maximum| maximum.max(wanted));
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
+        .with_context(|| format!("have {wanted} files open: ulimit -n {wanted}"))
+}
+
+pub(crate) fn limits_are_reached_and_harm_nobody() {
+    limits().unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// More flows and more bytes than the daemon may keep: what is beyond passes, and is counted.
+fn limits() -> Result<()> {
+    const FLOWS_MAX: u64 = 20;
+    let net = Net::new(34, &Path::lossy(0.01, 1))?;
+    let lines = format!(
+        "back-end = \"inline\"\nhelp-from = \"first-packet\"\nlimits.flows = {FLOWS_MAX}\n\
+         limits.cache = \"32KiB\""
+    );
+    let daemon = VARIANTS[USUAL].start_with(&net, &net.line, &lines)?;
+    let stage = Stage::new(&net, Family::V4);
+    let pair = |_| Ok((stage.connect(Host::Fixed, |_| Ok(()))?, Host::Fixed));
+    let streams = Load::start((0..2 * FLOWS_MAX).map(pair).collect::<Result<_>>()?)?;
+    std::thread::sleep(Duration::from_millis(1_500));
+    let statistics = daemon.statistics()?;
+    let count = |place: &str| {
+        statistics.pointer(place).and_then(serde_json::Value::as_u64).context("a count")
+    };
+    let stall = longest(streams).context("beyond the limits")?;
+    let (flows, refused) = (count("/scheme/flows")?, count("/scheme/flows_refused")?);
+    let (held, uncached) = (count("/held_bytes_max")?, count("/scheme/uncached")?);
+    println!(
+        "  {} streams, at most {FLOWS_MAX} flows and 32 KiB: {flows} known, {refused} segments \
+         refused; {held} bytes held, {uncached} segments not; longest stall {stall:?}",
+        2 * FLOWS_MAX
+    );
+    ensure!(flows == FLOWS_MAX && refused > 0, "{statistics}");
+    ensure!(held <= 32 << 10 && uncached > 0, "{statistics}");
     Ok(())
 }
 

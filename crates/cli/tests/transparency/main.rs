@@ -40,6 +40,7 @@ const ALL: &[Case] = &[
     ("a_daemon_killed_at_random_instants_harms_no_stream", drills::killed_at_random_instants),
     ("a_router_becomes_a_bridge_under_load", drills::a_router_becomes_a_bridge_under_load),
     ("a_short_soak_harms_no_stream", soak::a_short_soak),
+    ("limits_are_reached_and_harm_nobody", drills::limits_are_reached_and_harm_nobody),
     ("many_flows_and_half_open_ones_are_carried", drills::many_flows_and_half_open_ones),
 ];
 

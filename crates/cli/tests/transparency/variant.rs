@@ -70,30 +70,35 @@ impl Variant {
 
     /// Starts it in the box; orders reach it by `line`.
     pub(crate) fn start(&self, net: &Net, line: &Line, family: Family) -> Result<Agent> {
-        let arguments: Vec<OsString> = match self.run {
-            Run::Options(scheme) => {
-                let mobile = if family == Family::V4 { MOBILE_PREFIX } else { MOBILE_PREFIX_V6 };
-                let mut words = vec!["daemon", "base-station", "--wired", WIRED, "--radio", RADIO];
-                if net.has_high_device() {
-                    words.extend(["--radio-high", RADIO_HIGH]);
-                }
-                words.extend(["--mobile", mobile, "--control", "-", "--scheme", scheme]);
-                words.into_iter().map(Into::into).collect()
-            }
-            Run::File(lines) => {
-                self.configure(net, lines)?;
-                let words = ["daemon", "gateway", "--config"];
-                words.into_iter().map(Into::into).chain([net.file().into()]).collect()
-            }
+        let scheme = match self.run {
+            Run::Options(scheme) => scheme,
+            Run::File(lines) => return self.start_with(net, line, lines),
         };
-        let program = Program { path: env!("CARGO_BIN_EXE_lasthop").into(), arguments };
-        Agent::spawn(&program, net.base(), line)
+        let mobile = if family == Family::V4 { MOBILE_PREFIX } else { MOBILE_PREFIX_V6 };
+        let mut words = vec!["daemon", "base-station", "--wired", WIRED, "--radio", RADIO];
+        if net.has_high_device() {
+            words.extend(["--radio-high", RADIO_HIGH]);
+        }
+        words.extend(["--mobile", mobile, "--control", "-", "--scheme", scheme]);
+        spawn(net, line, words.into_iter().map(Into::into).collect())
+    }
+
+    /// Starts a gateway on such a network with these lines in its file.
+    pub(crate) fn start_with(&self, net: &Net, line: &Line, lines: &str) -> Result<Agent> {
+        self.configure(net, lines)?;
+        let words = ["daemon", "gateway", "--config"].map(OsString::from);
+        spawn(net, line, words.into_iter().chain([net.file().into()]).collect())
     }
 
     /// Writes its file, with these lines besides.
     pub(crate) fn configure(&self, net: &Net, lines: &str) -> Result<()> {
         configure(net, self.forwarding, lines)
     }
+}
+
+fn spawn(net: &Net, line: &Line, arguments: Vec<OsString>) -> Result<Agent> {
+    let program = Program { path: env!("CARGO_BIN_EXE_lasthop").into(), arguments };
+    Agent::spawn(&program, net.base(), line)
 }
 
 /// Writes the file of a gateway that helps, with these lines besides. Nobody is left without help by

@@ -77,6 +77,18 @@ impl DaemonConfig {
             file: None,
         }
     }
+
+    /// True if packets pass the same way with the same scheme.
+    pub(super) fn has_path_of(&self, other: &DaemonConfig) -> bool {
+        let rest = |config: &DaemonConfig| DaemonConfig {
+            mode: Mode::Off,
+            control: Control::Nobody,
+            metrics: None,
+            log: Log::default(),
+            ..config.clone()
+        };
+        rest(self) == rest(other)
+    }
 }
 
 /// How much a daemon may keep; `None` is the scheme's own limit. What is beyond passes untouched.

@@ -12,7 +12,7 @@ use crate::io::inline::Inline;
 use crate::sys::poll::Poll;
 use crate::sys::{Clock, device};
 use anyhow::{Context, Result};
-use sansio::Side;
+use sansio::{Notice, Side};
 use schemes::Scheme;
 use schemes::worth::Measured;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -25,6 +25,8 @@ pub(super) struct Link {
     clock: Clock,
     /// Frames lost at sockets that are closed by now.
     overruns: u64,
+    /// Whether the radio's device had a carrier at the last look, as long as it is open.
+    carrier: Option<bool>,
 }
 
 /// What packets come through.
@@ -61,7 +63,7 @@ impl Link {
         });
         let measured = Measured::new(scheme, config.worth.clone(), classes, random());
         let station = Station::new(measured, departures, selection, ways);
-        Ok(Link { station, attachment: Attachment::Off, clock, overruns: 0 })
+        Ok(Link { station, attachment: Attachment::Off, clock, overruns: 0, carrier: None })
     }
 
     /// Does this from now on. No connection suffers: at each instant either the kernel or the
@@ -93,6 +95,8 @@ impl Link {
         let Plan { selection, ways, .. } = path.plan.clone();
         self.station.select(selection, ways);
         self.act(Acting::Observing);
+        let radio = device::state(&path.io.interface(Side::RADIO).name);
+        self.carrier = radio.ok().map(|state| state.running);
         self.attachment = Attachment::Open(Box::new(path));
         Ok(())
     }
@@ -203,6 +207,17 @@ impl Link {
         self.close();
         self.enter(mode, config)?;
         Ok(Some(true))
+    }
+
+    /// What the radio's device tells of its link: the carrier is gone, or back, since the last look.
+    pub(super) fn news_of_carrier(&mut self) -> Option<Notice> {
+        let Attachment::Open(open) = &self.attachment else { return None };
+        let state = device::state(&open.io.interface(Side::RADIO).name).ok()?;
+        match (self.carrier.replace(state.running)?, state.running) {
+            (true, false) => Some(Notice::LinkDown(Side::RADIO)),
+            (false, true) => Some(Notice::LinkUp(Side::RADIO)),
+            _ => None,
+        }
     }
 
     /// A device failed: leaves everything to the kernel until it is there again.
