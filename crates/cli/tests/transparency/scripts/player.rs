@@ -117,9 +117,13 @@ pub(crate) struct Player<'a> {
     due_ms: f64,
     pub(crate) socket: Option<TcpStream>,
     listener: Option<TcpListener>,
+    /// The end of what the raw end sent, as far as a window reaches.
+    pub(crate) sent: u32,
     pub(crate) seen: Vec<Seen>,
 }
 
+/// No script sends so much within a window.
+const FAR: u32 = 1 << 20;
 /// What was sent before a call has arrived by then, also through the daemon.
 const ARRIVES_MS: u64 = 3;
 /// Addresses of raw ends begin here, in the network of the host they stand in for.
@@ -174,6 +178,7 @@ impl<'a> Player<'a> {
             due_ms: 0.0,
             socket: None,
             listener: None,
+            sent: 0,
             seen: Vec::new(),
         })
     }
@@ -301,6 +306,11 @@ impl<'a> Player<'a> {
 
     pub(super) fn send(&mut self, segment: Segment) -> Result<()> {
         let Segment { flags, seq, bytes, ack, window, urgent, options, ecn } = segment;
+        let more = bytes as u32 + u32::from(flags.intersects(SYN.with(Flags::FIN)));
+        let end = seq.wrapping_add(more);
+        if end < FAR {
+            self.sent = self.sent.max(end);
+        }
         let mut header = tcp::Header::new(self.raw.port(), self.kernel.port());
         (header.seq, header.flags) = (OUR_ISN + seq, flags);
         header.ack = if flags.contains(ACK) { self.isn() + ack } else { Seq(0) };
