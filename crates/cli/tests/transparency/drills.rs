@@ -82,8 +82,8 @@ fn killed(forwarding: Forwarding) -> Result<()> {
     }
     let (with, without) = (longest(streams)?, longest(alone)?);
     println!(
-        "  {forwarding}: {kills} daemons ended; rules gone within {slowest:?}; longest stall {with:?}, \
-         without a daemon {without:?}"
+        "  {forwarding}: {kills} daemons ended; rules gone within {slowest:?}; longest stall \
+         {with:?}, without a daemon {without:?}"
     );
     ensure!(with < without + EXTRA_STALL_MAX, "{with:?}, without a daemon {without:?}");
     Ok(())

@@ -6,10 +6,10 @@
 //! arguments select the cases whose name contains one of them. `soak LENGTH SEED` goes on with
 //! random links and faults for so long (`make soak`).
 //!
-//! Map: [`net`] (hosts and paths), [`variant`] (ways to run the daemon), [`stage`] (sockets and notes),
-//! [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and without),
-//! [`scripts`] (one end by hand), [`hostile`] (packets that mean no good), [`drills`] (kills, crowds), [`load`] (streams),
-//! [`soak`].
+//! Map: [`net`] (hosts and paths), [`variant`] (ways to run the daemon), [`stage`] (sockets and
+//! notes), [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and
+//! without), [`scripts`] (one end by hand), [`hostile`] (packets that mean no good), [`drills`]
+//! (kills, crowds), [`load`] (streams), [`soak`].
 
 mod compare;
 mod drills;

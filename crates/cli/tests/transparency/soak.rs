@@ -142,13 +142,15 @@ fn round(seed: u64) -> Result<Round> {
         daemon = inflict(fault, &net, (variant, family, daemon), &mut dice)
             .with_context(|| format!("after {done:?}, {link}"))?;
     }
-    let received = load.finish().with_context(|| format!("after {done:?}, {link}"))?;
+    let attempt = || format!("{}, {family:?}, after {done:?}, {link}", variant.name);
+    let received = load.finish().with_context(attempt)?;
     drop(daemon);
     ensure!(net.is_clear()?, "rules are left after {done:?}");
     let bytes = received.iter().map(|one| one.bytes).sum();
     let stall = received.iter().map(|one| one.stall).max().unwrap_or_default();
     let text = format!(
-        "{}, {family:?}, {link}, SACK {sack}, {senders:?}, {bytes} bytes, longest stall {stall:.1?}, {done:?}",
+        "{}, {family:?}, {link}, SACK {sack}, {senders:?}, {bytes} bytes, longest stall \
+         {stall:.1?}, {done:?}",
         variant.name
     );
     Ok(Round { text, bytes, faults: done.len(), streams: count })

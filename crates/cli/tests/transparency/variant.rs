@@ -101,8 +101,8 @@ fn spawn(net: &Net, line: &Line, arguments: Vec<OsString>) -> Result<Agent> {
     Agent::spawn(&program, net.base(), line)
 }
 
-/// Writes the file of a gateway that helps, with these lines besides. Nobody is left without help by
-/// lot.
+/// Writes the file of a gateway that helps, with these lines besides. Nobody is left without help
+/// by lot.
 pub(crate) fn configure(net: &Net, forwarding: Forwarding, lines: &str) -> Result<()> {
     let text = format!(
         "wired = \"{WIRED}\"\nradio = \"{RADIO}\"\nmode = \"help\"\ncontrol = \"-\"\n\

@@ -25,8 +25,9 @@ pub(super) struct Link {
     clock: Clock,
     /// Frames lost at sockets that are closed by now.
     overruns: u64,
-    /// Whether the radio's device had a carrier at the last look, as long as it is open.
-    carrier: Option<bool>,
+    /// True if the engine was told that the radio's carrier is gone, and not that it is back: the
+    /// device may be closed and opened again meanwhile.
+    is_told_down: bool,
 }
 
 /// What packets come through.
@@ -63,7 +64,7 @@ impl Link {
         });
         let measured = Measured::new(scheme, config.worth.clone(), classes, random());
         let station = Station::new(measured, departures, selection, ways);
-        Ok(Link { station, attachment: Attachment::Off, clock, overruns: 0, carrier: None })
+        Ok(Link { station, attachment: Attachment::Off, clock, overruns: 0, is_told_down: false })
     }
 
     /// Does this from now on. No connection suffers: at each instant either the kernel or the
@@ -95,8 +96,6 @@ impl Link {
         let Plan { selection, ways, .. } = path.plan.clone();
         self.station.select(selection, ways);
         self.act(Acting::Observing);
-        let radio = device::state(&path.io.interface(Side::RADIO).name);
-        self.carrier = radio.ok().map(|state| state.running);
         self.attachment = Attachment::Open(Box::new(path));
         Ok(())
     }
@@ -209,15 +208,18 @@ impl Link {
         Ok(Some(true))
     }
 
-    /// What the radio's device tells of its link: the carrier is gone, or back, since the last look.
+    /// What the radio's device tells of its link since the last look: its carrier is gone, or back.
     pub(super) fn news_of_carrier(&mut self) -> Option<Notice> {
         let Attachment::Open(open) = &self.attachment else { return None };
         let state = device::state(&open.io.interface(Side::RADIO).name).ok()?;
-        match (self.carrier.replace(state.running)?, state.running) {
-            (true, false) => Some(Notice::LinkDown(Side::RADIO)),
-            (false, true) => Some(Notice::LinkUp(Side::RADIO)),
-            _ => None,
+        if self.is_told_down != state.running {
+            return None;
         }
+        self.is_told_down = !state.running;
+        Some(match state.running {
+            true => Notice::LinkUp(Side::RADIO),
+            false => Notice::LinkDown(Side::RADIO),
+        })
     }
 
     /// A device failed: leaves everything to the kernel until it is there again.

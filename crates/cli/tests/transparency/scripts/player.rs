@@ -1,8 +1,8 @@
 //! One end of a connection by hand: segments made here, and everything that comes back noted with
 //! its time; the other end is a socket of a kernel.
 //!
-//! Numbers are relative, as such scripts are written: each direction's initial sequence number is 0,
-//! so that data begins at 1.
+//! Numbers are relative, as such scripts are written: each direction's initial sequence number is
+//! 0, so that data begins at 1.
 
 use crate::load::Stopwatch;
 use crate::net::{Host, Net};
@@ -56,7 +56,8 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Flags, first sequence number, payload bytes, ACK; the window is 1000 (with [`USUAL`] 128 kB).
+    /// Flags, first sequence number, payload bytes, ACK; the window is 1000 (128 kB with
+    /// [`USUAL`]).
     pub(super) fn new(flags: Flags, seq: u32, bytes: usize, ack: u32) -> Segment {
         let (window, urgent, options, ecn) = (1_000, 0, Vec::new(), 0);
         Segment { flags, seq, bytes, ack, window, urgent, options, ecn }
@@ -93,7 +94,7 @@ impl Segment {
 pub(crate) struct Seen {
     pub(crate) at_ms: f64,
     pub(crate) text: String,
-    /// The kernel's TSval beyond its first, if it has one: time, so that it is not compared as text.
+    /// The kernel's TSval beyond its first, if it has one: a time, and so not compared as text.
     pub(crate) timestamp: Option<u32>,
     /// Flags, first sequence number, payload bytes and ACK, of a packet.
     pub(crate) segment: Option<(Flags, u32, usize, u32)>,
@@ -156,12 +157,13 @@ fn raw_address(host: Host, number: u8) -> Ipv4Addr {
 }
 
 impl<'a> Player<'a> {
-    /// The raw end is at `raw_at`; `number` tells it from others that play at the same time.
-    pub(super) fn new(net: &'a Net, raw_at: Host, number: u8) -> Result<Player<'a>> {
+    /// The raw end is at `raw_at`; its number tells it from others that play at the same time, the
+    /// time from those before.
+    pub(super) fn new(net: &'a Net, raw_at: Host, (number, time): (u8, u32)) -> Result<Player<'a>> {
         let to = namespace::within(net.base(), || Ok(find(device(raw_at))?.mac))?;
         let open = || PacketSocket::open("net0", Prefix::Virtio, Listen::Tcp, Leave::Direct);
         let link = net.at(raw_at, open)?;
-        let port = FIRST_PORT + u16::from(number);
+        let port = FIRST_PORT + u16::from(number) + 256 * time as u16;
         let kernel = Net::address(raw_at.other(), crate::net::Family::V4);
         Ok(Player {
             net,
