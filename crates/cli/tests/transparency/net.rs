@@ -120,6 +120,10 @@ impl Net {
             network::set(name, "net/ipv6/conf/all/disable_ipv6", "0")?;
         }
         network::set(base, "net/ipv6/conf/all/forwarding", "1")?;
+        // A device that was down has its addresses again, as with IPv4.
+        for device in ["all", WIRED, RADIO] {
+            network::set(base, &format!("net/ipv6/conf/{device}/keep_addr_on_down"), "1")?;
+        }
         let ends =
             [(fixed, WIRED, FIXED_V6, "fd78:1::fe"), (mobile, RADIO, MOBILE_V6, "fd78:2::fe")];
         for (host, device, address, gateway) in ends {
