@@ -231,8 +231,8 @@ pub enum StandAside {
 pub enum HelpFrom {
     /// Its first packet: the last hop is known to be a radio. Strict and modern.
     FirstPacket,
-    /// Evidence, for who does not know that: so many bytes of the flow are acknowledged, or the agent
-    /// has cached so many segments of all flows and so many of its local retransmissions were needed.
+    /// Evidence, for who does not know that: so many bytes of the flow are acknowledged, or the
+    /// agent has cached so many segments of all flows, and so many repairs were needed.
     Evidence {
         /// 14,600: an initial window (RFC 6928).
         acknowledged_bytes: u32,

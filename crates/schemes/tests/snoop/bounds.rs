@@ -54,8 +54,8 @@ fn mod_14_forged_duplicates_cannot_make_it_send_more_than_once_per_round_trip() 
     assert_eq!(drill.statistics().retransmissions, 1);
 }
 
-/// Hosts ignore such an ACK (RFC 9293, 3.10.7.4); an agent that took it at its word would answer the
-/// sender's repeats with it, and so acknowledge what never arrived.
+/// Hosts ignore such an ACK (RFC 9293, 3.10.7.4); an agent that took it at its word would answer
+/// the sender's repeats with it, and so acknowledge what never arrived.
 #[test]
 fn snoop_gen_2_an_ack_of_what_never_passed_is_forwarded_and_not_believed() {
     for config in [Config::strict(), Config::modern()] {
