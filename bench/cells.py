@@ -124,15 +124,25 @@ def ratios(made, scheme):
     return [of[scheme] / of["plain"] for of in pairs if of["plain"] > 0 and of[scheme] > 0]
 
 
+# Student's t for so many values, two-sided 95 %; above, that of 12.
+STUDENT = {2: 12.7, 3: 4.3, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26,
+           11: 2.23}
+
+
 def gain(found):
     """Geometric mean of ratios and its 95 % bounds (Student)."""
     logs = [math.log(ratio) for ratio in found]
     mean = statistics.fmean(logs)
     if len(logs) < 2:
         return math.exp(mean), 0.0, math.inf
-    student = {2: 12.7, 3: 4.3, 4: 3.18, 5: 2.78}.get(len(logs), 2.2)
+    student = STUDENT.get(len(logs), 2.2)
     half = student * statistics.stdev(logs) / math.sqrt(len(logs))
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def mean_gain(found):
+    """Geometric mean over rows."""
+    return math.exp(statistics.fmean(math.log(row["gain"]) for row in found))
 
 
 def doubtful(made):
@@ -190,11 +200,10 @@ def by(found, key, label):
     lines = []
     for value in sorted({row[key] for row in found}, key=lambda value: (str(type(value)), value)):
         own = [row for row in found if row[key] == value]
-        mean = math.exp(statistics.fmean(math.log(row["gain"]) for row in own))
         best = [max(SCHEMES, key=lambda scheme: row[scheme]) for row in own]
         count = {name: sum(row["verdict"] == name for row in own) for name in VERDICTS}
         tuned = math.exp(statistics.fmean(math.log(row["snoop-modern"] / row["plain-tuned"]) for row in own))
-        lines.append([f"{label} {value}", str(len(own)), f"{mean:.2f}", f"{tuned:.2f}", *(str(count[name]) for name in VERDICTS),
+        lines.append([f"{label} {value}", str(len(own)), f"{mean_gain(own):.2f}", f"{tuned:.2f}", *(str(count[name]) for name in VERDICTS),
                       str(best.count("snoop-modern"))])
     return lines
 

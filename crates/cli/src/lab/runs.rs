@@ -6,6 +6,7 @@ use crate::page;
 use crate::rundir::{self, LabOutcome, Recorder, RunFolder, State, StreamVerdict, Trace};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use indicatif::ProgressBar;
+use live::lab::run::StreamResult;
 use live::lab::{Lab, LabRun, Program};
 use live::radio::{self, Scheduling};
 use node::{Case, Plan, Scenario};
@@ -13,7 +14,7 @@ use sansio::Instant;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use study::row::{Lateness, Row, Sample, World};
-use trace::metrics::TransferSpec;
+use trace::metrics::{Transfer, TransferSpec};
 use trace::timeline::Timeline;
 
 /// What is to be run, and where its records go.
@@ -162,23 +163,29 @@ impl Work<'_> {
         let mut transfers = specs.iter().zip(&ran.measures.transfers);
         let finished = transfers.all(|(spec, one)| spec.size.is_none() || one.complete);
         let radio_late = Some(lateness(&ran.lateness));
-        let verdict = |stream: &live::lab::run::StreamResult| StreamVerdict {
+        let verdict = |(stream, measured): (&StreamResult, &Transfer)| StreamVerdict {
             accepted_at: SocketAddr::new(stream.accepted_at.address, stream.accepted_at.port),
             sent_bytes: stream.sent_bytes,
             received_bytes: stream.received_bytes,
             sha256: if stream.intact { "same" } else { "differs" },
             retransmissions: stream.retransmissions,
             messages_late_s: stream.messages_late.map(sansio::Duration::as_secs_f64),
+            stalls_after_outage_s: measured
+                .stalls_after_outage
+                .iter()
+                .map(|stall| stall.as_secs_f64())
+                .collect(),
         };
         let outage = |(from, until): &(Instant, Option<Instant>)| {
             (from.as_secs_f64(), until.map(Instant::as_secs_f64))
         };
         let outcome = LabOutcome {
             outages_s: ran.outages.iter().map(outage).collect(),
-            streams: ran.streams.iter().map(verdict).collect(),
+            streams: ran.streams.iter().zip(&ran.measures.transfers).map(verdict).collect(),
             radio_late_s: radio_late,
             radio_mishaps: ran.mishaps,
             daemon: ran.daemon,
+            daemon_cpu_s: ran.daemon_processor.map(sansio::Duration::as_secs_f64),
         };
         let sample = Sample {
             seed,
