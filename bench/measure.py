@@ -33,8 +33,8 @@ DECIDES = ["wire", "sansio", "link", "trace", "tcp", "schemes", "node", "live"]
 HEAD = """# Measurements
 
 Made by `make measure` on one machine: unmodified Linux TCPs in network namespaces, the real daemon
-at the base station, our emulated radio. Every byte is compared by SHA-256. Rows of the simulator
-say `sim`. A table stands below the command that makes it, and says when it was made and how late
+at the base station, our emulated radio. `lasthop lab` compares every byte by SHA-256; rows of the
+simulator say `sim`. A table stands below the command that makes it, and says when it was made and how late
 the emulated radio was: 99 of 100 frames of the worst run were no later than that.
 """
 
@@ -179,6 +179,7 @@ def page():
     for section in tables.SECTIONS:
         out += [f"## {section.title}", "", *section.text.strip().split("\n"), ""]
         for table in section.tables:
+            out += [f"### {table.title}", ""] if table.title else []
             out += shown(table)
         if section.more:
             out += section.more(lambda name: tables.Found(

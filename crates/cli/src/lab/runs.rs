@@ -47,7 +47,8 @@ struct Done {
 }
 
 /// Labs side by side at most: they share the machine's cores, and what is late is no longer true.
-const LANES_MAX: usize = 16;
+/// So many only where runs mostly wait, as in long outages.
+const LANES_MAX: usize = 32;
 
 impl Work<'_> {
     /// All cases with all seeds, the seeds outermost, so that what changes on the machine meets

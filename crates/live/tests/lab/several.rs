@@ -18,10 +18,10 @@ fn counted(run: &LabRun, what: &str) -> u64 {
 }
 
 /// Two mobile hosts, data both ways: four transfers from and to the right addresses, of which the
-/// daemon sees those of the first host, or of both.
+/// daemon serves those of the first host, or of both.
 pub(crate) fn the_first_is_served() {
     let mut lab = lab();
-    for (serves_first, flows) in [(true, 2), (false, 4)] {
+    for (serves_first, flows) in [(true, 1), (false, 2)] {
         let mut setup = lossy("snoop-modern");
         (setup.mobiles, setup.serves_first) = (2, serves_first);
         setup.direction = Direction::Both;
@@ -29,7 +29,7 @@ pub(crate) fn the_first_is_served() {
         let accepted: Vec<String> =
             run.streams.iter().map(|stream| stream.accepted_at.address.to_string()).collect();
         assert_eq!(accepted, ["10.78.2.1", "10.78.1.1", "10.78.2.2", "10.78.1.1"]);
-        assert_eq!(counted(&run, "flows_created"), flows);
+        assert_eq!(counted(&run, "flows_created"), flows, "of those with data down");
         let delivered = run.measures.transfers.iter().map(|transfer| transfer.delivered_bytes);
         assert_eq!(delivered.collect::<Vec<_>>(), [2_000_000; 4], "as the radio saw it");
         let spent = run.daemon_processor.expect("it was there all the while").as_secs_f64();
