@@ -24,7 +24,7 @@ bench-live:  ## the daemon's back ends beside the kernel's own forwarding (about
 profile: build ## where the simulator's time goes, by crate and function (needs perf)
 	bash bench/profile.sh $(LASTHOP)
 
-measure: build ## docs/measurements.md and docs/when-not.md, on this machine; goes on where it was
+measure: build ## docs/measurements.md and docs/when-not.md, on this machine (two hours; stops and goes on)
 	python3 bench/measure.py $(LASTHOP)
 
 cells: build ## who is helped and who is not, real kernels, 240 cells; renews docs/cells.md (two hours)

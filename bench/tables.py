@@ -130,6 +130,7 @@ def sack_of(row):
 
 LENGTHS = [("0.1s", "1s"), ("1s", "10s"), ("10s", "60s")]
 ROUND_TRIP_S = 0.032
+RADIO_BPS = 20e6
 
 
 def stalls(found, row):
@@ -146,12 +147,13 @@ def outage_table(found):
         until = row["recovery_after_outage_s"] or {}
         spread = [ms(quantile(found_stalls, share)) for share in (0.5, 0.95, 1)] if found_stalls \
             else ["-"] * 3
-        share = row["probe_air_share"]
+        shares = [run["daemon"]["scheme"]["probe_bytes"] * 8 / RADIO_BPS / run["seconds"]
+                  for run in runs if run["daemon"]]
         lines.append([row["tcp"] + sack_of(row), row["scheme"], str(len(found_stalls)), *spread,
                       ms(until.get("p50")), ms(until.get("p95")), str(gave_up),
-                      f"{share * 100:.3f}" if share else "-"])
+                      f"{max(shares):.3%}" if shares else "-"])
     return markdown(["sender", "scheme", "n", "p50", "p95", "max", "500 kB p50", "p95", "given up",
-                     "probes, % of air"], lines)
+                     "probes, of the link"], lines)
 
 
 def outage_summary(how):
@@ -194,7 +196,7 @@ def outage_tables():
             "hold": "Held"}
     for how, words in told.items():
         # Long outages are mostly waiting: more of them at once.
-        for (low, high), lanes, seconds in zip(LENGTHS, (8, 16, 32), (280, 250, 560)):
+        for (low, high), lanes, seconds in zip(LENGTHS, (8, 16, 32), (280, 250, 600)):
             outage = f"at=2s..3s,length={low}..{high}" + ("" if how == "lost" else f",{how}")
             arguments = [*RADIO, "--outage", outage, "--tcp", "reno,cubic,bbr", "--schemes",
                          SCHEMES, "--size", "10MB", "--seeds", "30", "--no-prediction"]
@@ -424,9 +426,10 @@ Kernel `reno`, SACK off, a window of 64 KiB (no queue overflows): the same chann
 phase of it, and its length is log-uniform within its class; 30 seeds, the same for every row of a
 table. Packets are lost and nobody is told (*lost*); lost, and the base station is told (*notified*);
 held by the radio, nobody is told (*hold*). *p50*, *p95*, *max*: ms from the link's return to the
-first new ACK at the sender; *500 kB*: until so much more is acknowledged; *n*: runs that saw it. *Given
-up*: with tcp_rto_max_ms=1000 a kernel has sent the same segment 15 times (tcp_retries2) after about
-15 s, and ends the connection.""", outage_tables(), outage_summary(
+first new ACK at the sender; *500 kB*: until so much more is acknowledged; *n*: runs that saw it;
+*probes*: their bytes over what the link carries in the time of a run, at most. *Given up*: with
+tcp_rto_max_ms=1000 a kernel has sent the same segment 15 times (tcp_retries2) after about 15 s, and
+ends the connection.""", outage_tables(), outage_summary(
         f"""p95 of `snoop-modern` against what is wanted: one round trip ({ROUND_TRIP_S * 1e3:.0f} ms)
 and 60 ms more if nobody is told, 20 ms more if notified; and how many times shorter that is.""")),
     Section("Beside MPTCP", """

@@ -13,6 +13,7 @@ use node::{Case, Plan, Scenario};
 use sansio::Instant;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use study::row::{Lateness, Row, Sample, World};
 use trace::metrics::{Transfer, TransferSpec};
 use trace::timeline::Timeline;
@@ -49,6 +50,11 @@ struct Done {
 /// Labs side by side at most: they share the machine's cores, and what is late is no longer true.
 /// So many only where runs mostly wait, as in long outages.
 const LANES_MAX: usize = 32;
+/// So many begin at once. Each further one begins a second after the one before, so that runs that
+/// mostly wait do not all send at the same time.
+const LANES_AT_ONCE: u32 = 8;
+/// Looks in a second whether there is still something to begin.
+const LOOKS: u32 = 20;
 
 impl Work<'_> {
     /// All cases with all seeds, the seeds outermost, so that what changes on the machine meets
@@ -61,6 +67,12 @@ impl Work<'_> {
         let lanes = jobs.clamp(1, LANES_MAX).min(runs.len());
         let next = AtomicUsize::new(0);
         let lane = |number: u32| {
+            for _ in 0..(number + 1).saturating_sub(LANES_AT_ONCE) * LOOKS {
+                if next.load(Ordering::Relaxed) >= runs.len() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_secs(1) / LOOKS);
+            }
             let mut done = Vec::new();
             let mut take = || runs.get(next.fetch_add(1, Ordering::Relaxed)).copied();
             let ended = self.lane(number, &mut take, &mut done);
