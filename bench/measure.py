@@ -47,6 +47,7 @@ def git(*arguments):
 def build(lasthop):
     """What was built, as far as it decides a run: committed sources, or else the program itself."""
     crates = [f"crates/{name}" for name in DECIDES]
+    crates.append("crates/cli/src/lab")
     sources = git("ls-tree", "HEAD", *crates, "Cargo.lock")
     if sources and not git("status", "--porcelain", "--", *crates):
         return hashlib.sha256(sources.encode()).hexdigest()[:12]
