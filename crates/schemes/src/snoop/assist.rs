@@ -17,8 +17,7 @@
 //! link would be idle while the sender repairs what is lost, one of them in each empty round trip.
 //! A window takes the round trip that it fills, and one empty round trip for each time that what is
 //! sent doubles. Duplicates of what the sender repeats in vain count as arrivals, too: many repairs
-//! one after the other tell as much. The queue was full a moment ago: no more is under way at a
-//! time than half of what fitted into the path, which is what the sender's window is by now.
+//! one after the other tell as much.
 
 use super::Context;
 use super::cache::{Copy, Entry};
@@ -33,9 +32,6 @@ use wire::tcp::Seq;
 /// measures the round trip of what it has not sent again itself: 20 s make a retransmission timeout
 /// of a minute. 1 s, the least timeout by RFC 6298, section 2.4.
 const TOO_LATE: Duration = Duration::from_secs(1);
-
-/// Segments of a ramp that may be under way in any case: the initial window of RFC 6928.
-const MOST_MIN: u16 = 10;
 
 /// A new ACK covers what the sender had sent again, last at `repeated_at`, and stops short.
 #[cold]
@@ -83,11 +79,12 @@ fn ramp_if_faster(
     let rounds = u64::from(count.max(1).ilog2());
     // Of each of the sender's round trips the link is busy with a repair and a new segment.
     let window = flow.round_trip.smoothed();
-    let busy = window * 2 / arrived.max(count / 2).max(1);
+    // A window that doubled is twice what fits at most.
+    let fitted = arrived.max(count / 2).max(1);
+    let busy = window * 2 / fitted;
     let is_faster = window + empty_path * rounds <= empty_path.saturating_sub(busy) * lost;
     if is_faster {
-        let most = u16::try_from(arrived / 2).unwrap_or(u16::MAX).max(MOST_MIN);
-        restart::ramp(flow, (settled_at, most), context, now);
+        restart::ramp(flow, settled_at, context, now);
     }
     is_faster
 }

@@ -52,14 +52,8 @@ pub(super) enum Phase {
         next: Seq,
         /// Deliveries counted when the ramp last moved.
         delivered: u32,
-        /// Segments of the ramp that may still be under way, and how many may be at most.
-        under_way: u16,
-        most: u16,
     },
 }
-
-/// A ramp after an outage has an empty path before it: as many may be under way as ACKs ask for.
-const UNBOUNDED: u16 = u16::MAX;
 
 /// How sure it is that what departed during the silence is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +181,7 @@ pub(super) fn on_timer(flow: &mut Flow, context: &mut Context<'_, impl Sink>, no
             let at = (now + interval).max(context.shared.air.admits_at());
             flow.timers.set(Timer::Restart, at);
         }
-        Phase::Waiting { lost_before } => ramp(flow, (lost_before, UNBOUNDED), context, now),
+        Phase::Waiting { lost_before } => ramp(flow, lost_before, context, now),
     }
 }
 
@@ -262,11 +256,9 @@ fn on_mobile_back(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: In
             let proof = if probe_answered { Proof::Certain } else { Proof::Likely };
             on_link_back(flow, (proof, lost_before), context, now);
         }
-        Phase::Ramping { lost_before, next, delivered, under_way, most } => {
+        Phase::Ramping { lost_before, next, delivered } => {
             let now_delivered = flow.evidence.delivered();
-            let arrived = now_delivered.wrapping_sub(delivered);
-            let under_way = u32::from(under_way).saturating_sub(arrived);
-            let earned = arrived.saturating_mul(2).min(u32::from(most).saturating_sub(under_way));
+            let earned = now_delivered.wrapping_sub(delivered).saturating_mul(2);
             let waiting = flow.cache.iter().filter(|entry| is_waiting(flow, entry)).count() as u32;
             let count = earned.min(QUEUED_MAX.saturating_sub(waiting));
             if count == 0 {
@@ -274,8 +266,7 @@ fn on_mobile_back(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: In
             }
             let next = resend_lost(flow, (next, count), lost_before, (context, now));
             let unused = (earned - count) / 2;
-            let window = (under_way + count, most);
-            go_on_from(flow, next, lost_before, (now_delivered.wrapping_sub(unused), window));
+            go_on_from(flow, next, lost_before, now_delivered.wrapping_sub(unused));
         }
     }
 }
@@ -301,7 +292,7 @@ fn on_link_back(
     let delivered = flow.evidence.delivered();
     let next = resend_lost(flow, (lowest, count), lost_before, (context, now));
     if flush {
-        go_on_from(flow, next, lost_before, (delivered, (count, UNBOUNDED)));
+        go_on_from(flow, next, lost_before, delivered);
     } else {
         flow.phase = Phase::Waiting { lost_before };
         // One more round trip over the last hop if only a notice says that the link is back.
@@ -345,14 +336,14 @@ fn on_move(
         && flow.last_ack.is_some_and(|ack| flow.cache.find(ack).is_some())
     {
         flow.timers.stop(Timer::Restart);
-        ramp(flow, (lost_before, UNBOUNDED), context, now);
+        ramp(flow, lost_before, context, now);
     }
 }
 
-/// The first step of the ramp, which has `most` segments under way at most.
+/// The first step of the ramp.
 pub(super) fn ramp(
     flow: &mut Flow,
-    (lost_before, most): (Instant, u16),
+    lost_before: Instant,
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) {
@@ -361,21 +352,15 @@ pub(super) fn ramp(
     rule(context.sink, flow.key, None, ("RESTART", "ramp", lowest.0.into()));
     let delivered = flow.evidence.delivered();
     let next = resend_lost(flow, (lowest, 2), lost_before, (context, now));
-    go_on_from(flow, next, lost_before, (delivered, (2, most)));
+    go_on_from(flow, next, lost_before, delivered);
 }
 
 /// ACKs clock the rest of the ramp, if there is a rest.
-fn go_on_from(
-    flow: &mut Flow,
-    next: Seq,
-    lost_before: Instant,
-    (delivered, (under_way, most)): (u32, (u32, u16)),
-) {
+fn go_on_from(flow: &mut Flow, next: Seq, lost_before: Instant, delivered: u32) {
     let is_done = next.at_or_after(flow.last_seen);
-    let under_way = u16::try_from(under_way).unwrap_or(u16::MAX);
     flow.phase = match is_done {
         true => Phase::Steady,
-        false => Phase::Ramping { lost_before, next, delivered, under_way, most },
+        false => Phase::Ramping { lost_before, next, delivered },
     };
 }
 
