@@ -145,8 +145,9 @@ impl Lab {
             Err(_) if ending.failure.is_some() => None,
             statistics => statistics?,
         };
+        // One that has ended, or that is another, does not tell.
         let now = agent.as_ref().filter(|agent| Some(agent.process()) == started);
-        let now = now.map(Agent::processor_time).transpose()?;
+        let now = now.and_then(|agent| agent.processor_time().ok());
         let processor = now.zip(before).map(|(now, before)| now.saturating_sub(before));
         drop(agent);
         let streams = streams(&plans, &listeners)?;
