@@ -204,7 +204,7 @@ impl Flow {
 
     /// The mobile host acknowledges what never passed here. Either that went another way, or the
     /// ACK is forged: the fixed host ignores it then (RFC 9293, 3.10.7.4), so nothing may be
-    /// answered with it. All that is known of the flow may be wrong; it begins again where it stands.
+    /// answered with it. All that is known of the flow may be wrong; it begins again here.
     #[cold]
     pub(super) fn start_again(&mut self, config: &Config, now: Instant) {
         let (scale, budget_bytes, rest) = (self.scale, self.budget_bytes, self.rest);
