@@ -5,11 +5,14 @@
 //! comes from the fixed hosts is only looked at.
 
 use super::tap::Tap;
+use super::joining::{self, Limits};
 use super::{Arrived, PacketIo};
 use crate::sys::Clock;
 use crate::sys::netlink::Stations;
 use crate::sys::packet_ring::Ring;
-use crate::sys::packet_socket::{BATCH, Interface, Leave, Listen, Outgoing, PacketSocket, Prefix};
+use crate::sys::packet_socket::{
+    BATCH, Interface, Joined, Leave, Listen, Outgoing, PacketSocket, Prefix,
+};
 use crate::sys::poll::{Poll, Ready};
 use crate::sys::raw_ip::RawIp;
 use anyhow::{Context, Result};
@@ -42,6 +45,9 @@ pub struct Inline {
     from_radio: Ring,
     /// Empty between two calls.
     later: Vec<Arrived>,
+    crowd: bool,
+    most: usize,
+    from: usize,
 }
 
 /// How frames come from the fixed hosts.
@@ -59,6 +65,7 @@ struct Exit {
     socket: PacketSocket,
     frames: Vec<Outgoing>,
     tokens: Vec<u32>,
+    joined: Vec<Joined>,
 }
 
 impl Inline {
@@ -87,7 +94,7 @@ impl Inline {
     fn with(devices: &Devices, clock: Clock, from_wired: FromWired) -> Result<Self> {
         let open = |device: &str, leave| -> Result<Exit> {
             let socket = PacketSocket::open(device, Prefix::Virtio, Listen::Nothing, leave)?;
-            Ok(Exit { socket, frames: Vec::new(), tokens: Vec::new() })
+            Ok(Exit { socket, frames: Vec::new(), tokens: Vec::new(), joined: Vec::new() })
         };
         // Where both priorities share a device, its queueing has to tell them apart.
         let (radio_leaves, high, high_leaves) = match &devices.radio_high {
@@ -104,6 +111,9 @@ impl Inline {
             from_wired,
             from_radio: Ring::open(&devices.radio, Listen::Tcp)?,
             later: Vec::new(),
+            crowd: false,
+            most: std::env::var("LH_MOST").map_or(1, |v| v.parse().unwrap()),
+            from: std::env::var("LH_FROM").map_or(2, |v| v.parse().unwrap()),
         })
     }
 
@@ -203,6 +213,7 @@ impl PacketIo for Inline {
     }
 
     fn receive(&mut self, into: &mut Vec<Arrived>) -> Result<()> {
+        let before = into.len();
         match &mut self.from_wired {
             FromWired::Inline(ring) => {
                 take(Side::WIRED, ring, into);
@@ -218,6 +229,7 @@ impl PacketIo for Inline {
                 into.append(&mut self.later);
             }
         }
+        self.crowd = into.len() - before >= self.from && self.most > 1;
         Ok(())
     }
 
@@ -238,10 +250,15 @@ impl PacketIo for Inline {
 
     fn flush(&mut self, refused: &mut Vec<u32>) {
         for exit in [&mut self.radio_high, &mut self.radio, &mut self.wired] {
-            let Exit { socket, frames, tokens } = exit;
-            socket.send(frames, |index, _| refused.push(tokens[index]));
+            let Exit { socket, frames, tokens, joined } = exit;
+            if self.crowd {
+                let limits = Limits { frames: self.most, mtu: socket.interface().mtu as usize };
+                joining::join(frames, limits, joined);
+            }
+            socket.send(frames, joined, |index, _| refused.push(tokens[index]));
             frames.clear();
             tokens.clear();
+            joined.clear();
         }
     }
 

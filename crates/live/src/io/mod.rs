@@ -3,6 +3,7 @@
 //! loop runs deterministically.
 
 pub mod inline;
+pub mod joining;
 pub mod memory;
 pub mod tap;
 

@@ -122,9 +122,9 @@ fn compare() {
     let send = |frames: &[Vec<u8>]| {
         let frames: Vec<Outgoing> = frames
             .iter()
-            .map(|frame| Outgoing { head: Head::EMPTY, rest: frame.clone().into() })
+            .map(|frame| Outgoing::new(Head::EMPTY, frame.clone()))
             .collect();
-        sender.send(&frames, |index, error| panic!("frame {index}: {error}"));
+        sender.send(&frames, &[], |index, error| panic!("frame {index}: {error}"));
     };
     let drained = |ring: &mut Ring| {
         let mut tapped: Vec<Tapped> = Vec::new();

@@ -235,9 +235,9 @@ fn compare(selection: &Selection) {
                 next += 1;
                 let rest = made.frame(next).into();
                 sent.push((next, made));
-                frames.push(Outgoing { head: Head::EMPTY, rest });
+                frames.push(Outgoing::new(Head::EMPTY, rest));
             }
-            socket.send(&frames, |index, error| panic!("{:?}: {error}", frames[index]));
+            socket.send(&frames, &[], |index, error| panic!("{:?}: {error}", frames[index]));
         }
         let (mut taken, mut arrived) = (BTreeSet::new(), BTreeSet::new());
         let mut received = Received::new();
