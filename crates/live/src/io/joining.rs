@@ -8,18 +8,21 @@
 //! identifications count up, PSH comes last, all else is copied, and checksums are made anew.
 
 use crate::frame::{NETWORK_AT, Virtio};
-use crate::sys::packet_socket::{Head, Joined, Outgoing};
+use crate::sys::packet_socket::{Head, JOINED_MAX, Joined, Outgoing};
 use wire::checksum::Sum;
 use wire::tcp::Flags;
 
 /// What a super-packet may be at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Frames in it.
-    pub frames: usize,
     /// Bytes of each frame's datagram: the device's MTU, which nobody else would see to.
     pub mtu: usize,
+    /// Bytes of its own datagram, up to [`SUPER_PACKET_BYTES_MAX`].
+    pub bytes: usize,
 }
+
+/// What the length field of a datagram can say.
+pub const SUPER_PACKET_BYTES_MAX: usize = u16::MAX as usize;
 
 /// Finds what can be joined, in order.
 pub fn join(frames: &[Outgoing], limits: Limits, into: &mut Vec<Joined>) {
@@ -39,10 +42,10 @@ fn join_to(
     into: &mut Vec<Joined>,
 ) -> usize {
     let (mut count, mut last, mut bytes) = (1, *segment, segment.datagram_bytes());
-    while count < limits.frames
+    while count < JOINED_MAX
         && let Some(next) = frames.get(first + count).and_then(Segment::of)
         && next.follows(&last, segment.payload)
-        && bytes + next.payload <= usize::from(u16::MAX)
+        && bytes + next.payload <= limits.bytes.min(SUPER_PACKET_BYTES_MAX)
     {
         bytes += next.payload;
         (count, last) = (count + 1, next);

@@ -9,6 +9,7 @@ mod bridge;
 mod cases;
 mod direct;
 mod fast;
+mod joining;
 mod support;
 mod verdicts;
 

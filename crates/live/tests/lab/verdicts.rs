@@ -233,7 +233,7 @@ fn compare(selection: &Selection) {
             for _ in 0..AT_ONCE {
                 let made = made(*side).new_tree(&mut runner).expect("a frame").current();
                 next += 1;
-                let rest = made.frame(next).into();
+                let rest = made.frame(next);
                 sent.push((next, made));
                 frames.push(Outgoing::new(Head::EMPTY, rest));
             }
