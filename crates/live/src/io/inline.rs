@@ -8,8 +8,8 @@
 //! Inline, everything goes through them. With a tap ([`super::tap`]) the kernel forwards, and what
 //! comes from the fixed hosts is only looked at.
 
-use super::tap::Tap;
 use super::joining::{self, Limits, SUPER_PACKET_BYTES_MAX};
+use super::tap::Tap;
 use super::{Arrived, PacketIo};
 use crate::sys::Clock;
 use crate::sys::netlink::Stations;

@@ -222,3 +222,74 @@ impl Segment {
         head
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Link, Onward, parse, write};
+    use sansio::PacketId;
+    use std::net::Ipv4Addr;
+    use wire::ethernet::Mac;
+    use wire::tcp::{self, Seq};
+    use wire::{datagram, ip};
+
+    const LIMITS: Limits = Limits { mtu: 1_500, bytes: SUPER_PACKET_BYTES_MAX };
+
+    /// So many segments of a flow, with 100 bytes each, as a router puts them up; `spoil` has each
+    /// frame before it is parsed.
+    fn segments(count: u32, spoil: impl Fn(u32, &mut Vec<u8>)) -> Vec<Outgoing> {
+        let [from, to] = [1, 2].map(|last| Ipv4Addr::new(10, 0, 0, last).into());
+        let link = Link { destination: Mac([2; 6]), source: Mac([4; 6]) };
+        let segment = |index: u32| {
+            let mut ip = ip::Header::new(from, to, ip::Protocol::TCP);
+            ip.identification = index as u16;
+            let mut header = tcp::Header::new(1, 2);
+            (header.seq, header.flags) = (Seq(index * 100), Flags::ACK);
+            let mut bytes = vec![0; NETWORK_AT];
+            bytes[22] = 8;
+            datagram::emit_tcp(&ip, &header, &[7; 100], &mut bytes).expect("it fits");
+            spoil(index, &mut bytes);
+            let packet = parse(bytes.into(), PacketId::FIRST).expect("a router would forward it");
+            write(&packet, Onward::Routed(link)).expect("it can be written")
+        };
+        (0..count).map(segment).collect()
+    }
+
+    fn runs(frames: &[Outgoing], limits: Limits) -> Vec<(usize, usize)> {
+        let mut joined = Vec::new();
+        join(frames, limits, &mut joined);
+        joined.iter().map(|joined| (joined.first, joined.count)).collect()
+    }
+
+    #[test]
+    fn a_super_packet_keeps_within_its_limits() {
+        let frames = segments(150, |_, _| {});
+        assert_eq!(runs(&frames, LIMITS), [(0, 64), (64, 64), (128, 22)]);
+        assert_eq!(runs(&frames[..9], Limits { bytes: 439, ..LIMITS }), [(0, 3), (3, 3), (6, 3)]);
+        assert_eq!(runs(&frames[..8], Limits { bytes: 440, ..LIMITS }), [(0, 4), (4, 4)]);
+        // As slow a radio that one frame takes longer.
+        assert_eq!(runs(&frames, Limits { bytes: 139, ..LIMITS }), []);
+        assert_eq!(runs(&frames, Limits { mtu: 139, ..LIMITS }), []);
+        assert_eq!(runs(&frames[..4], Limits { mtu: 140, ..LIMITS }), [(0, 4)]);
+    }
+
+    #[test]
+    fn a_segment_with_a_wrong_checksum_stays_alone_and_wrong() {
+        let frames = segments(6, |index, bytes| {
+            if index == 2 {
+                *bytes.last_mut().expect("a byte") ^= 1;
+            }
+        });
+        assert_eq!(runs(&frames, LIMITS), [(0, 2), (3, 3)]);
+    }
+
+    #[test]
+    fn padding_behind_a_datagram_is_not_joined() {
+        let frames = segments(4, |index, bytes| {
+            if index == 1 {
+                bytes.extend([0; 6]);
+            }
+        });
+        assert_eq!(runs(&frames, LIMITS), [(2, 2)]);
+    }
+}

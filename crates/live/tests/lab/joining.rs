@@ -80,7 +80,7 @@ fn batch(random: &mut Random) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut flow = 0;
     for _ in 0..60 {
-        if random.below(12) == 0 {
+        if random.below(20) == 0 {
             flow = 1 - flow;
         }
         frames.push(flows[flow].next(random));
@@ -123,7 +123,7 @@ impl Flow {
 
     fn next(&mut self, random: &mut Random) -> Vec<u8> {
         let (mut length, before) = (self.mss, (self.ip, self.tcp));
-        match random.below(60) {
+        match random.below(100) {
             0 => length = 1 + random.below(self.mss as u64) as usize,
             1 => self.tcp.flags = Flags::ACK.with(Flags::PSH),
             2 => self.tcp.flags = Flags::ACK.with(Flags::FIN),
