@@ -207,7 +207,7 @@ impl PacketSocket {
     }
 
     /// Sends frames in order; calls `refused` with the index of each that the device refused.
-    /// Those of a `joined` leave as one super-packet, or one by one if the device refuses that.
+    /// Those of a `joined` leave as one super-packet; one by one if the system does not take such.
     pub fn send(
         &self,
         frames: &[Outgoing],
@@ -227,7 +227,15 @@ impl PacketSocket {
                 Err(error) => error,
             };
             match joined.split_first() {
-                Some((next, rest)) if next.first == done => joined = rest,
+                Some((next, rest)) if next.first == done => {
+                    joined = rest;
+                    // A full queue has dropped some of it or all: to repeat it could send twice.
+                    if error.raw_os_error() == Some(libc::ENOBUFS) {
+                        (done..done + next.count)
+                            .for_each(|index| refused(index, io::ErrorKind::StorageFull.into()));
+                        done += next.count;
+                    }
+                }
                 _ => {
                     refused(done, error);
                     done += 1;
