@@ -134,8 +134,8 @@ impl Flow {
             7 => self.ip.hop_limit -= 1,
             8 => self.ip.traffic_class ^= 3,
             9 => self.tcp.window += 1,
-            10 => self.tcp.seq = self.tcp.seq + 1,
-            11 => self.tcp.ack = self.tcp.ack + 1,
+            10 => self.tcp.seq += 1,
+            11 => self.tcp.ack += 1,
             12 => {
                 if let Some(stamps) = self.tcp.options.timestamps() {
                     let value = stamps.value + 1;
@@ -144,7 +144,7 @@ impl Flow {
             }
             13 => length = 0,
             14 => self.ip.identification = self.ip.identification.wrapping_add(5),
-            15 => self.tcp.seq = self.tcp.seq + (u32::MAX - 4 * self.mss as u32),
+            15 => self.tcp.seq += u32::MAX - 4 * self.mss as u32,
             _ => {}
         }
         let mut frame = vec![0; 10];
@@ -154,7 +154,7 @@ impl Flow {
         assert_eq!(frame.len(), NETWORK_AT);
         let payload: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
         datagram::emit_tcp(&self.ip, &self.tcp, &payload, &mut frame).expect("it fits");
-        self.tcp.seq = self.tcp.seq + length as u32;
+        self.tcp.seq += length as u32;
         (self.tcp.flags, self.tcp.urgent) = (before.1.flags, 0);
         if !self.same_identification {
             self.ip.identification = self.ip.identification.wrapping_add(1);
