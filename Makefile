@@ -24,10 +24,10 @@ bench-live:  ## the daemon's back ends beside the kernel's own forwarding (about
 profile: build ## where the simulator's time goes, by crate and function (needs perf)
 	bash bench/profile.sh $(LASTHOP)
 
-measure: build ## what docs/measurements.md shows, on this machine (about 80 minutes)
-	bash bench/measure.sh $(LASTHOP)
+measure: build ## docs/measurements.md and docs/when-not.md, on this machine (two hours; stops and goes on)
+	python3 bench/measure.py $(LASTHOP)
 
-cells: build ## who is helped and who is not, real kernels, 240 cells; renews docs/cells.md (two hours and a half)
+cells: build ## who is helped and who is not, real kernels, 240 cells; renews docs/cells.md (two hours)
 	python3 bench/cells.py $(LASTHOP)
 
 validate: build ## the simulator's senders against the kernel's; renews docs/validation.md (up to an hour)

@@ -9,10 +9,11 @@ use crate::compare::{Judged, print, verdict};
 use crate::error::Error;
 use crate::progress::bar;
 use crate::{options, page, rundir, table};
+use live::lab::network::MOBILES_MAX;
 use live::lab::{self, Lab, Program, RunSetup, Stopped};
 use live::{doctor, radio};
 use node::plan::NotSimulated;
-use node::scenario::{Amount, Departures, Direction, Hosts, Size, Switch, Time, Traffic};
+use node::scenario::{Amount, Departures, Direction, Hosts, Served, Size, Switch, Time, Traffic};
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
 use std::ffi::OsString;
@@ -111,6 +112,7 @@ fn with_predictions(
             rows.extend(prediction);
         }
     }
+    study::mobiles::hold_against_plain(&mut rows);
     Ok(Comparison { rows, complete })
 }
 
@@ -169,8 +171,8 @@ pub(crate) fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSe
         let message = "--hosts 1995: the lab has this machine's kernel; use hosts = modern";
         return Err(Error::Usage(message.into()));
     }
-    if scenario.mobiles > 1 {
-        let message = "the lab has one mobile host; leave it out, or compare in the simulator";
+    if scenario.mobiles > MOBILES_MAX {
+        let message = format!("the lab has up to {MOBILES_MAX}; compare more in the simulator");
         return Err(Error::Usage(format!("--mobiles {}: {message}", scenario.mobiles)));
     }
     let sender = case.sender.in_kernel().and_then(lab::Sender::from_name);
@@ -196,6 +198,8 @@ pub(crate) fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSe
             Amount::Size(size) => lab::Amount::Size(size.0),
             Amount::Duration(duration) => lab::Amount::Duration(duration.0),
         },
+        mobiles: scenario.mobiles,
+        serves_first: scenario.served == Served::First,
         mss: (scenario.mss.0 != 1460).then_some(scenario.mss.0 as u16),
         window_bytes: (Ok(scenario.window) != default_window).then_some(scenario.window.0 as u32),
         patience: plan.until.min(PATIENCE_MAX),

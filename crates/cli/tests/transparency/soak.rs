@@ -160,7 +160,7 @@ fn random_link(dice: &mut Dice, seed: u64) -> (radio::Config, String) {
             start += 200 + dice.below(1_500);
             let start_at = At::from_nanos(start * 1_000_000);
             start += length;
-            Planned { start: start_at, length: Length::fixed(span(length)) }
+            Planned { start: start_at, spread: span(0), length: Length::fixed(span(length)) }
         })
         .collect();
     let (mode, notified) = (dice.of(&[Mode::Lose, Mode::Hold]), dice.below(2) == 0);

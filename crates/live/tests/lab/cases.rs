@@ -47,6 +47,8 @@ pub(crate) const ALL: &[Case] = &[
     ("the_fast_path_repairs_what_the_radio_loses", crate::fast::repairs_what_the_radio_loses),
     ("the_back_end_is_chosen_by_measurement", crate::fast::chosen_by_measurement),
     ("the_fast_path_over_a_bridge_survives_kills", crate::fast::over_a_bridge),
+    ("neighbours_share_the_radio_and_the_first_is_served", crate::several::the_first_is_served),
+    ("a_daemon_that_looks_on_touches_nothing", crate::several::a_daemon_that_looks_on),
     ("a_ring_gives_frames_in_order_and_counts_what_it_loses", crate::fast::ring),
     ("nothing_is_left_behind", nothing_is_left_behind),
 ];
@@ -127,7 +129,8 @@ fn a_restarted_daemon_picks_the_flow_up() {
 fn outage(scheme: &str, notified: bool) -> (LabRun, Duration) {
     let mut setup = setup(scheme);
     let start = Instant::from_nanos(800_000_000);
-    let planned = Planned { start, length: Length::fixed(Duration::from_millis(1_100)) };
+    let length = Length::fixed(Duration::from_millis(1_100));
+    let planned = Planned { start, spread: Duration::ZERO, length };
     let schedule = Schedule::At(vec![planned]);
     let outage = outage::Spec { schedule, mode: Mode::Lose, notified };
     setup.air.radio = setup.air.radio.with_outages(&outage);
@@ -293,7 +296,8 @@ fn tuned_settings_hold_for_one_run_only() {
 fn a_link_that_holds_packets() {
     let mut setup = setup("plain");
     let start = Instant::from_nanos(500_000_000);
-    let planned = Planned { start, length: Length::fixed(Duration::from_millis(150)) };
+    let length = Length::fixed(Duration::from_millis(150));
+    let planned = Planned { start, spread: Duration::ZERO, length };
     let schedule = Schedule::At(vec![planned]);
     let outage = outage::Spec { schedule, mode: Mode::Hold, notified: false };
     setup.air.radio = setup.air.radio.with_outages(&outage);

@@ -10,6 +10,7 @@ mod cases;
 mod direct;
 mod fast;
 mod joining;
+mod several;
 mod support;
 mod verdicts;
 
