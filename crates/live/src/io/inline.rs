@@ -107,7 +107,7 @@ impl Inline {
             let socket = PacketSocket::open(device, Prefix::Virtio, Listen::Nothing, leave)?;
             Ok(Exit { socket, frames: Vec::new(), tokens: Vec::new(), joined: Vec::new() })
         };
-        // Where both priorities share a device, its queueing has to tell them apart. Whatever leaves
+        // Where both priorities share a device, its queueing has to tell them apart. What leaves
         // straight to a device is lost if it is a super-packet and the device does not cut it.
         let (high, high_priority) = match &devices.radio_high {
             Some(high) => (high, 0),
