@@ -130,7 +130,7 @@ impl Gun {
             }
             let frames: Vec<Outgoing> = (0..BURST).map(|_| self.frame(aim)).collect();
             let mut refused = 0;
-            self.socket.send(&frames, |_, _| refused += 1);
+            self.socket.send(&frames, &[], |_, _| refused += 1);
             thrown += frames.len() - refused;
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -151,7 +151,7 @@ impl Gun {
         head.push(&self.to.0);
         head.push(&self.socket.interface().mac.0);
         head.push(&ether_type);
-        Outgoing { head, rest: bytes.into() }
+        Outgoing::new(head, bytes)
     }
 
     /// A datagram of some kind.
@@ -265,11 +265,11 @@ pub(crate) fn flood_of_syns(net: &Net, count: u64) -> Result<()> {
             head.push(&gun.to.0);
             head.push(&gun.socket.interface().mac.0);
             head.push(&[8, 0]);
-            Outgoing { head, rest: bytes.into() }
+            Outgoing::new(head, bytes)
         };
         let frames: Vec<Outgoing> = (first..count.min(first + 64)).map(frame).collect();
         let mut refused = 0;
-        gun.socket.send(&frames, |_, _| refused += 1);
+        gun.socket.send(&frames, &[], |_, _| refused += 1);
         thrown += frames.len() - refused;
         std::thread::sleep(Duration::from_micros(300));
     }

@@ -27,6 +27,8 @@ pub(crate) const ALL: &[Case] = &[
     ("messages_beside_a_transfer_end_with_it", messages_beside_a_transfer),
     ("two_labs_stand_side_by_side", two_labs_stand_side_by_side),
     ("super_packets_with_open_checksums_pass_the_daemon", super_packets),
+    ("joined_frames_arrive_as_they_came", crate::joining::joined_frames_arrive_as_they_came),
+    ("super_packets_leave_by_a_device_that_does_not_cut_them", super_packets_are_cut),
     ("a_daemon_that_loses_its_rules_ends", a_daemon_that_loses_its_rules_ends),
     ("other_protocols_are_the_kernels", other_protocols_are_the_kernels),
     ("tuned_settings_hold_for_one_run_only", tuned_settings_hold_for_one_run_only),
@@ -228,6 +230,19 @@ fn super_packets() {
             }
         }
     }
+}
+
+/// Uploads that the radio's device has joined, by a wired device without segmentation offload.
+fn super_packets_are_cut() {
+    let direct = Direct::new(Offloads::On);
+    live::sys::namespace::within(&direct.names().base, || live::sys::offload::switch_off("wired"))
+        .expect("offloads can be switched off");
+    let (agent, _) = direct.daemon();
+    let sent = direct.upload(20_000_000).unwrap_or_else(|error| panic!("{error:#}"));
+    let packets = agent.statistics().expect("statistics")["packets"].clone();
+    let taken = packets["taken"].as_u64().expect("a count");
+    assert!(taken < sent / 1_448, "super-packets: {packets}");
+    assert_eq!(packets["refused"], 0, "{packets}");
 }
 
 fn a_daemon_that_loses_its_rules_ends() {
