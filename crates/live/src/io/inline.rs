@@ -49,8 +49,8 @@ pub struct Inline {
     from_radio: Ring,
     /// Empty between two calls.
     later: Vec<Arrived>,
-    /// Frames that the last turn found.
-    arrived: usize,
+    /// Frames that came in crowds, turn after turn: half of them with each turn that finds none.
+    behind: usize,
     /// Bytes of a datagram toward the mobile hosts that frames are joined to, at most.
     radio_burst_bytes: usize,
 }
@@ -73,9 +73,12 @@ struct Exit {
     joined: Vec<Joined>,
 }
 
-/// Frames are joined if a turn finds so many. With fewer little is gained, and a slow radio's queue
-/// keeps its frames one by one.
+/// A turn that finds so many frames finds a crowd. With fewer little is gained by joining them, and
+/// a slow radio's queue keeps its frames one by one.
 const CROWD: usize = 16;
+/// Frames are joined while the daemon is behind: so many came in crowds, one after the other. A
+/// window that a host sends at once is none of that.
+const BEHIND: usize = 256;
 /// What a super-packet may take of the radio's time, if its rate is known.
 const BURST_MAX: Duration = Duration::from_millis(1);
 
@@ -123,7 +126,7 @@ impl Inline {
             from_wired,
             from_radio: Ring::open(&devices.radio, Listen::Tcp)?,
             later: Vec::new(),
-            arrived: 0,
+            behind: 0,
             radio_burst_bytes: SUPER_PACKET_BYTES_MAX,
         })
     }
@@ -245,7 +248,11 @@ impl PacketIo for Inline {
                 into.append(&mut self.later);
             }
         }
-        self.arrived = into.len();
+        let arrived = into.len();
+        self.behind = match arrived >= CROWD {
+            true => (self.behind + arrived).min(4 * BEHIND),
+            false => self.behind / 2,
+        };
         Ok(())
     }
 
@@ -265,7 +272,7 @@ impl PacketIo for Inline {
     }
 
     fn flush(&mut self, refused: &mut Vec<u32>) {
-        let is_crowd = self.arrived >= CROWD;
+        let is_behind = self.behind >= BEHIND;
         let radio = self.radio_burst_bytes;
         for (exit, bytes) in [
             (&mut self.radio_high, radio),
@@ -273,7 +280,7 @@ impl PacketIo for Inline {
             (&mut self.wired, SUPER_PACKET_BYTES_MAX),
         ] {
             let Exit { socket, frames, tokens, joined } = exit;
-            if is_crowd {
+            if is_behind {
                 let mtu = socket.interface().mtu as usize;
                 joining::join(frames, Limits { mtu, bytes }, joined);
             }
