@@ -1,9 +1,8 @@
 //! Fuzz targets: arbitrary bytes against the parsers and the engines.
 //!
 //! A target is a function of bytes that panics if an invariant breaks. [`wire_datagram`] and
-//! [`mobility_message`] take their input as what stands on the wire, [`capture_assess`] as a file of
-//! captured packets;
-//! [`tcp_endpoint`] and [`snoop_agent`] take theirs as a script:
+//! [`mobility_message`] take their input as what stands on the wire, [`capture_assess`] as a file
+//! of captured packets; [`tcp_endpoint`] and [`snoop_agent`] take theirs as a script:
 //! each byte names a step (a segment, a loss, a timer, a call) and its parameters follow, so that
 //! every input means something and a small change of the bytes is a small change of the story.
 //!

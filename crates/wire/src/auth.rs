@@ -47,8 +47,8 @@ impl Key {
     /// A key named `spi`.
     ///
     /// # Errors
-    /// [`crate::Error::Unsupported`] if `spi` is reserved, [`crate::Error::Length`] if the secret is
-    /// shorter than 16 bytes.
+    /// [`crate::Error::Unsupported`] if `spi` is reserved, [`crate::Error::Length`] if the secret
+    /// is shorter than 16 bytes.
     pub fn new(spi: u32, algorithm: Algorithm, secret: &[u8]) -> Result<Key, crate::Error> {
         if spi < Self::SPI_MIN {
             return Err(crate::Error::Unsupported {

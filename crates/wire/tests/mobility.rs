@@ -186,8 +186,8 @@ proptest! {
         ];
         extensions.extend(padding.then_some(advertisement::Extension::Padding));
         let body = advertisement::body(lifetime, &routers, &extensions).unwrap();
-        let message =
-            icmp::Message { version: ip::Version::V4, kind: advertisement::ADVERTISEMENT, code, body: &body };
+        let (version, kind) = (ip::Version::V4, advertisement::ADVERTISEMENT);
+        let message = icmp::Message { version, kind, code, body: &body };
         let read = Advertisement::parse(&message).unwrap();
         prop_assert_eq!((read.code, read.lifetime_s), (code, lifetime));
         prop_assert_eq!(read.routers().collect::<Vec<_>>(), routers);

@@ -94,12 +94,10 @@ impl Status {
     pub const STALE: Status = Status(1);
     /// No room for another mobile host.
     pub const FULL: Status = Status(2);
-    /// The sender's clock is too far from the receiver's, whose time is in the answer.
-    pub const CLOCK: Status = Status(3);
     /// The mobile host is not known here.
-    pub const UNKNOWN: Status = Status(4);
+    pub const UNKNOWN: Status = Status(3);
     /// Nobody answered in time.
-    pub const TIMEOUT: Status = Status(5);
+    pub const TIMEOUT: Status = Status(4);
 }
 
 /// Names of the last packets received, the newest first, at most three (MCAST-13).
