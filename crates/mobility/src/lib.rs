@@ -15,6 +15,8 @@
 //! - [`agents`]: the list of foreign agents, asked for ahead of the handoff.
 //! - [`handoff`]: greeting, moved notice and completion between base stations.
 //! - [`forward`]: packets kept at the old base station and sent on.
+//! - [`multicast`]: a group for each mobile host, base stations that forward or buffer it.
+//! - [`inbox`]: what is checked of every handoff message before it is read.
 //! - [`clock`], [`refusal`], [`retry`], [`agenda`]: replay protection, counted refusals, bounded
 //!   repetition, timers by name.
 //!
@@ -31,6 +33,7 @@ pub mod clock;
 pub mod forward;
 pub mod handoff;
 pub mod inbox;
+pub mod multicast;
 mod post;
 pub mod refusal;
 pub mod registration;

@@ -1,7 +1,6 @@
 //! The mobile host's side: greets, and tells the machine how far the handoff has gone.
 
 use crate::clock::Clock;
-use crate::inbox::Inbox;
 use crate::post;
 use crate::refusal::{Refusal, Refusals};
 use crate::retry::Retry;
