@@ -5,7 +5,7 @@
 //!                               tunnel ══ another one  ~
 //! ```
 //!
-//! Three engines are the machines of the papers: [`home::HomeAgent`], [`station::BaseStation`] (a
+//! Three engines are the machines of the papers: [`registration::home::HomeAgent`], [`station::BaseStation`] (a
 //! foreign agent in Mobile IP's words) and [`mobile::MobileHost`]. What they are made of:
 //!
 //! - [`tunnel`]: a datagram in another one, in IP or in UDP.
@@ -33,12 +33,14 @@ pub mod clock;
 pub mod forward;
 pub mod handoff;
 pub mod inbox;
+pub mod mobile;
 pub mod multicast;
 mod post;
 pub mod refusal;
 pub mod registration;
 pub mod retry;
 pub mod signal;
+pub mod station;
 pub mod tunnel;
 
 use core::net::Ipv4Addr;

@@ -114,8 +114,7 @@ pub struct Handover {
 }
 
 impl Handover {
-    /// Nobody is here yet. Nobody else may stamp messages of this base station to the same
-    /// receivers with another clock.
+    /// Nobody is here yet.
     pub fn new(config: Config, keys: Keys, clock: Clock) -> Self {
         Handover {
             config,
@@ -152,6 +151,12 @@ impl Handover {
     /// What was refused.
     pub fn refusals(&self) -> &Refusals {
         &self.refusals
+    }
+
+    /// The clock that stamps this base station's messages, all of them: a receiver takes them in
+    /// the order of their stamps only.
+    pub fn clock(&mut self) -> &mut Clock {
+        &mut self.clock
     }
 
     /// The earliest timer.

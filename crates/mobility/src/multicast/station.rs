@@ -157,6 +157,7 @@ impl Member {
         now: Instant,
     ) -> Status {
         let mobile = header.mobile;
+        let is_full = self.entries.len() >= self.config.mobiles_max;
         match self.entries.get_mut(&mobile) {
             Some(entry) if header.generation < entry.generation => {
                 self.refusals.count(Refusal::Stale, sink);
@@ -174,7 +175,7 @@ impl Member {
                 }
                 (entry.generation, entry.role, entry.group) = (header.generation, role, group);
             }
-            None if self.entries.len() >= self.config.mobiles_max => {
+            None if is_full => {
                 self.refusals.count(Refusal::Full, sink);
                 return Status::FULL;
             }
