@@ -37,6 +37,13 @@ impl Clock {
         self.last_stamp
     }
 
+    /// Shows what another one shows, which was set by others.
+    pub fn follow(&mut self, other: &Clock) {
+        if (self.zero, self.ahead) != (other.zero, other.ahead) {
+            (self.zero, self.ahead, self.last_stamp) = (other.zero, other.ahead, 0);
+        }
+    }
+
     /// Sets the clock to what a proved answer shows, back if need be: what it stamped before was
     /// too far ahead to be taken.
     pub fn set(&mut self, shown: u64, now: Instant) {

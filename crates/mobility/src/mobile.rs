@@ -287,6 +287,7 @@ impl MobileHost {
         match &mut self.registrar {
             Some(registrar) if is_registration => {
                 let outcome = registrar.on_packet(packet, sink, now);
+                self.clock.follow(registrar.clock());
                 self.on_outcome(outcome, now);
                 true
             }

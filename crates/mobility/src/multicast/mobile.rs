@@ -29,6 +29,9 @@ pub struct Config {
     pub renew: Duration,
     /// How packets are named.
     pub names: Names,
+    /// A base station that does not answer has given up its role after so long: what it has for a
+    /// role's lifetime, and what a message may be under way.
+    pub forgotten: Duration,
 }
 
 impl Config {
@@ -42,6 +45,7 @@ impl Config {
             buffering_max: 4,
             renew: Duration::from_secs(1),
             names: Names::Digest,
+            forgotten: Duration::from_millis(4_500),
         }
     }
 }
@@ -67,6 +71,10 @@ pub struct Conductor {
     primary: Option<Ipv4Addr>,
     /// Who forwarded before, until the new one does (MCAST-12).
     outgoing: Option<Ipv4Addr>,
+    /// Who else may still forward, and until when at most.
+    ending: BTreeMap<Ipv4Addr, Instant>,
+    /// A handoff is under way: neither complete nor failed.
+    is_moving: bool,
     generation: u64,
     requests: u32,
     newest: Newest,
@@ -85,6 +93,8 @@ impl Conductor {
             stations: BTreeMap::new(),
             primary: None,
             outgoing: None,
+            ending: BTreeMap::new(),
+            is_moving: false,
             generation: 0,
             requests: 0,
             newest,
@@ -104,12 +114,13 @@ impl Conductor {
 
     /// True while a base station has not answered.
     pub fn is_under_way(&self) -> bool {
-        self.stations.values().any(|station| station.asked.is_some())
+        self.is_moving || self.stations.values().any(|station| station.asked.is_some())
     }
 
     /// When [`Conductor::on_timer`] is due.
     pub fn next_at(&self) -> Option<Instant> {
-        self.stations.values().filter_map(|station| station.timer_at).min()
+        let asked = self.stations.values().filter_map(|station| station.timer_at);
+        asked.chain(self.ending.values().copied()).min()
     }
 
     /// A datagram reached the mobile host (MCAST-13).
@@ -129,8 +140,15 @@ impl Conductor {
     ) {
         if self.primary != Some(primary) {
             self.generation = clock.stamp(now).max(self.generation + 1);
-            self.outgoing = self.primary.or(self.outgoing).filter(|old| *old != primary);
+            self.outgoing = self.outgoing.or(self.primary).filter(|old| *old != primary);
+            if self.outgoing.is_some() && self.primary != self.outgoing {
+                // Chosen and never heard of: it may forward all the same.
+                let unsure = self.primary.filter(|unsure| *unsure != primary);
+                self.ending.extend(unsure.map(|unsure| (unsure, now + self.config.forgotten)));
+            }
+            self.ending.remove(&primary);
             self.primary = Some(primary);
+            self.is_moving = true;
             self.tell(HandoffStage::Begun, sink);
         }
         let others = others.into_iter().filter(|station| *station != primary);
@@ -232,42 +250,61 @@ impl Conductor {
         station.asked = None;
         station.timer_at = None;
         station.known = Some(role);
+        if role != Role::Forward {
+            self.ending.remove(&address);
+        }
         if status != Status::ACCEPTED {
-            self.give_up(address, sink);
+            self.give_up(address, sink, now);
         } else if role == Role::None {
             self.stations.remove(&address);
         } else if self.primary == Some(address) && role == Role::Forward {
             self.on_new_primary(clock, sink, now);
         }
+        self.complete_if_alone(sink);
         true
     }
 
     /// The new primary forwards: the old one may end.
     fn on_new_primary(&mut self, clock: &mut Clock, sink: &mut impl Sink, now: Instant) {
+        if self.is_moving {
+            self.tell(HandoffStage::Greeted, sink);
+        }
         let Some(old) = self.outgoing.take() else { return };
-        self.tell(HandoffStage::Greeted, sink);
+        self.ending.insert(old, now + self.config.forgotten);
         let role = self.stations.get(&old).map_or(Role::None, |station| station.wanted);
         if let Some(station) = self.stations.get_mut(&old) {
             station.known = None;
             station.asked = None;
         }
         self.want(old, role, clock, sink, now);
-        self.tell(HandoffStage::Complete, sink);
+    }
+
+    /// The handoff is complete when the new primary forwards and nobody else may.
+    fn complete_if_alone(&mut self, sink: &mut impl Sink) {
+        let primary = self.primary.and_then(|primary| self.stations.get(&primary));
+        let forwards = primary.is_some_and(|station| station.known == Some(Role::Forward));
+        if self.is_moving && forwards && self.outgoing.is_none() && self.ending.is_empty() {
+            self.is_moving = false;
+            self.tell(HandoffStage::Complete, sink);
+        }
     }
 
     /// Nobody answers there, or it refuses. A primary that does not answer is none: the old one
     /// goes on, and the next beacon decides again.
-    fn give_up(&mut self, address: Ipv4Addr, sink: &mut impl Sink) {
+    fn give_up(&mut self, address: Ipv4Addr, sink: &mut impl Sink, now: Instant) {
         if let Some(station) = self.stations.get_mut(&address) {
             station.asked = None;
             station.timer_at = None;
-            if station.wanted == Role::None {
+            station.known = None;
+            if station.wanted == Role::None && !self.ending.contains_key(&address) {
                 // Its role ends by itself.
                 self.stations.remove(&address);
             }
         }
         if self.primary == Some(address) && self.outgoing.is_some() {
+            self.ending.insert(address, now + self.config.forgotten);
             self.primary = self.outgoing.take();
+            self.is_moving = false;
             self.tell(HandoffStage::Failed, sink);
         }
     }
@@ -284,11 +321,16 @@ impl Conductor {
             let times = self.stations.get(&address).and_then(|station| station.asked);
             match times {
                 Some((_, times)) if self.config.retry.is_last(times) => {
-                    self.give_up(address, sink);
+                    self.give_up(address, sink, now);
                 }
                 Some(_) => self.ask(address, clock, sink, now),
                 None => {}
             }
+        }
+        let before = self.ending.len();
+        self.ending.retain(|_, until| *until > now);
+        if self.ending.len() < before {
+            self.complete_if_alone(sink);
         }
     }
 }

@@ -149,6 +149,11 @@ impl Registrar {
         self.question.is_some()
     }
 
+    /// The clock, as the home agent may have set it.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// What was refused.
     pub fn refusals(&self) -> &Refusals {
         &self.refusals
