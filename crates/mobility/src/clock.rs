@@ -90,6 +90,11 @@ impl Guard {
     /// How far clocks may differ: 7 s, the default of RFC 5944, 5.7.1.
     pub const TOLERANCE: Duration = Duration::from_secs(7);
 
+    /// True for the very time that was taken last: the same message again.
+    pub fn is_last(&self, sent_at: u64) -> bool {
+        self.last == sent_at
+    }
+
     /// Takes the time of a proved message, or says why not.
     ///
     /// # Errors

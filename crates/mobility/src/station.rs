@@ -254,12 +254,14 @@ impl BaseStation {
                 let kept = |mobile| keeper.map_or(0, |keeper| keeper.count(mobile, now));
                 let outcome = self.handover.on_message((side, &message), kept, sink, now);
                 if let Some(Outcome::Moved { mobile, to, wants_buffer }) = outcome {
+                    self.relay.depart(mobile);
                     self.flush(mobile, wants_buffer.then_some(to), sink, now);
                 }
             }
             None => {
                 let outcome = self.relay.on_packet(side, packet, sink, now);
-                if let Some(foreign::Outcome::Moved(mobile)) = outcome {
+                if let Some(foreign::Outcome::Moved { mobile, registered_at }) = outcome {
+                    self.handover.depart(mobile, registered_at);
                     let next = self.relay.next_agent(mobile, now).map(|next| next.care_of);
                     self.flush(mobile, next, sink, now);
                 }

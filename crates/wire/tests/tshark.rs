@@ -4,7 +4,7 @@
 use core::net::{IpAddr, Ipv4Addr};
 use wire::auth::{Algorithm, Key};
 use wire::checksum::Checksums;
-use wire::control::{self, Beacon, Body, Received};
+use wire::control::{self, Beacon, Body, Previous, Received};
 use wire::icmp;
 use wire::ip::{self, Protocol};
 use wire::mobile_ip::advertisement::{self, AgentFlags, MobilityAgent, Router};
@@ -175,7 +175,7 @@ fn bodies() -> [Body; 7] {
     use control::{Role, Status};
     let status = Status::ACCEPTED;
     [
-        Body::Greeting { previous: None, wants_buffer: true, lifetime_s: 60 },
+        Body::Greeting { previous: Previous::new([OLD_AGENT]), wants_buffer: true, lifetime_s: 60 },
         Body::GreetingAck { status },
         Body::MovedNotice { wants_buffer: true, lifetime_s: 10 },
         Body::HandoffAck { status, buffered: 3 },

@@ -1,7 +1,7 @@
 //! Seeds of `mobility_message`: one of each message, whole and cut.
 
 use core::net::Ipv4Addr;
-use wire::control::{Beacon, Body, Header, Message, Received, Role, Status};
+use wire::control::{Beacon, Body, Header, Message, Previous, Received, Role, Status};
 use wire::mobile_ip::advertisement::{self, AgentFlags, MobilityAgent, Router};
 use wire::mobile_ip::extension::PreviousForeignAgent;
 use wire::mobile_ip::{Authenticator, Extension, binding, registration, tunnel};
@@ -104,7 +104,14 @@ fn handoffs() -> Vec<(String, Vec<u8>)> {
     let status = Status::ACCEPTED;
     let set = |received| Body::SetRole { role: Role::Forward, group: HOME, received };
     let bodies = [
-        ("greeting", Body::Greeting { previous: Some(OLD), wants_buffer: true, lifetime_s: 60 }),
+        (
+            "greeting",
+            Body::Greeting {
+                previous: Previous::new([OLD, NEW]),
+                wants_buffer: true,
+                lifetime_s: 60,
+            },
+        ),
         ("greeting-ack", Body::GreetingAck { status }),
         ("moved-notice", Body::MovedNotice { wants_buffer: false, lifetime_s: 10 }),
         ("handoff-ack", Body::HandoffAck { status, buffered: 3 }),

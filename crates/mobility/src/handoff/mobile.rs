@@ -6,7 +6,7 @@ use crate::refusal::{Refusal, Refusals};
 use crate::retry::Retry;
 use core::net::{IpAddr, Ipv4Addr};
 use sansio::{Duration, HandoffStage, Instant, Notice, Priority, Side, Sink};
-use wire::control::{Body, Header, Message, Status};
+use wire::control::{Body, Header, Message, Previous, Status};
 
 /// Parameters of a mobile host's handoffs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +58,17 @@ pub struct Greeter {
     request: u32,
     /// To whom the handoff under way leads.
     target: Option<Ipv4Addr>,
-    /// The base station that has answered last: the next one's previous.
+    /// The base station that has answered last.
     attached: Option<Ipv4Addr>,
+    /// Base stations that may take the mobile host for theirs, the newest first.
+    unsettled: Vec<Ipv4Addr>,
     refusals: Refusals,
 }
 
 impl Greeter {
+    /// Base stations that are remembered until they are told, at most.
+    pub const UNSETTLED_MAX: usize = 16;
+
     /// The mobile host of this home address and key is attached to nobody.
     pub fn new(config: Config, own: Ipv4Addr, key: wire::auth::Key) -> Self {
         Greeter {
@@ -76,6 +81,7 @@ impl Greeter {
             request: 0,
             target: None,
             attached: None,
+            unsettled: Vec::new(),
             refusals: Refusals::default(),
         }
     }
@@ -166,13 +172,17 @@ impl Greeter {
         let (mobile, sender) = (self.own, self.own);
         let (generation, request) = (self.generation, self.request);
         let header = Header { mobile, sender, receiver, generation, sent_at, request };
+        let others = self.unsettled.iter().copied().filter(|other| *other != receiver);
         let body = Body::Greeting {
-            previous: self.attached.filter(|attached| *attached != receiver),
+            previous: Previous::new(others),
             wants_buffer: self.config.wants_buffer,
             lifetime_s: self.config.lifetime_s,
         };
         let packet = post::control(&Message { header, body }, &self.key, sink);
         sink.send(Side::NETWORK, Priority::High, packet);
+        self.unsettled.retain(|other| *other != receiver);
+        self.unsettled.insert(0, receiver);
+        self.unsettled.truncate(Self::UNSETTLED_MAX);
         self.state = State::Greeting { asked: asked + 1, is_greeted };
         self.timer_at = Some(now + self.config.retry.wait(asked + 1));
     }
@@ -216,8 +226,16 @@ impl Greeter {
             _ => {
                 if !is_greeted {
                     self.tell(HandoffStage::Greeted, sink);
+                    self.state = State::Greeting { asked, is_greeted: true };
                 }
-                self.end(HandoffStage::Complete, sink);
+                if status != Status::TIMEOUT {
+                    // The target comes first; so many after it were named, and are told.
+                    let told = 1..self.unsettled.len().min(1 + Previous::MAX);
+                    self.unsettled.drain(told);
+                }
+                let is_alone = self.unsettled.len() == 1;
+                let stage = if is_alone { HandoffStage::Complete } else { HandoffStage::Failed };
+                self.end(stage, sink);
             }
         }
         true

@@ -9,7 +9,7 @@ use crate::retry::Retry;
 use core::net::Ipv4Addr;
 use sansio::{Deadline, Duration, Instant, Priority, Side, Sink};
 use std::collections::BTreeMap;
-use wire::control::{Body, Header, Message, Status};
+use wire::control::{Body, Header, Message, Previous, Status};
 
 /// Parameters of a base station's handoffs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,29 +75,47 @@ pub enum Outcome {
 }
 
 /// What is known of a mobile host.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Visit {
     generation: u64,
     place: Place,
     until: Instant,
     /// The mobile host's request, for the answers to it.
     request: u32,
-    notice: NoticeState,
+    /// To the base stations that may take it for theirs.
+    notices: Vec<MovedNotice>,
+    wants_buffer: bool,
 }
 
-/// The notice to the old base station.
+/// A notice to another base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NoticeState {
-    /// It has left so many times.
-    Asked { previous: Ipv4Addr, wants_buffer: bool, request: u32, times: u32 },
-    /// Routes are consistent, or as good as they get.
-    Done(Status),
+struct MovedNotice {
+    to: Ipv4Addr,
+    request: u32,
+    /// How often it has left.
+    times: u32,
+    /// How it ended.
+    done: Option<Status>,
+}
+
+impl Visit {
+    /// How all notices ended, if they have: [`Status::TIMEOUT`] if one was not answered.
+    fn done(&self) -> Option<Status> {
+        let mut worst = Status::ACCEPTED;
+        for notice in &self.notices {
+            if notice.done? == Status::TIMEOUT {
+                worst = Status::TIMEOUT;
+            }
+        }
+        Some(worst)
+    }
 }
 
 /// What is timed, per mobile host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    Notice(Ipv4Addr),
+    /// To a base station about a mobile host.
+    Notice(Ipv4Addr, Ipv4Addr),
     End(Ipv4Addr),
 }
 
@@ -163,7 +181,7 @@ impl Handover {
     pub fn next_deadline(&self) -> Option<Deadline> {
         self.timers.next().map(|(timer, at)| {
             let timer = match timer {
-                Timer::Notice(_) => "moved notice",
+                Timer::Notice(..) => "moved notice",
                 Timer::End(_) => "visit",
             };
             Deadline { at, timer }
@@ -204,7 +222,7 @@ impl Handover {
     fn on_greeting(
         &mut self,
         header: &Header,
-        (previous, wants_buffer, lifetime_s): (Option<Ipv4Addr>, bool, u16),
+        (previous, wants_buffer, lifetime_s): (Previous, bool, u16),
         sink: &mut impl Sink,
         now: Instant,
     ) -> Option<Outcome> {
@@ -229,25 +247,29 @@ impl Handover {
         }
         let lifetime = u64::from(lifetime_s.min(self.config.lifetime_max_s));
         let until = now + Duration::from_secs(lifetime);
-        let previous = previous.filter(|previous| *previous != self.config.address);
-        self.requests = self.requests.wrapping_add(1);
-        let request = self.requests;
-        let notice = match previous {
-            Some(previous) => NoticeState::Asked { previous, wants_buffer, request, times: 0 },
-            None => NoticeState::Done(Status::ACCEPTED),
-        };
+        self.forget_notices(mobile);
+        let mut notices: Vec<MovedNotice> = Vec::new();
+        for to in previous.iter().filter(|to| *to != self.config.address) {
+            self.requests = self.requests.wrapping_add(1);
+            notices.push(MovedNotice { to, request: self.requests, times: 0, done: None });
+            self.timers.set(Timer::Notice(mobile, to), now + self.config.notify_delay);
+        }
         let (generation, place) = (header.generation, Place::Here);
-        let visit = Visit { generation, place, until, request: header.request, notice };
+        let request = header.request;
+        let visit = Visit { generation, place, until, request, notices, wants_buffer };
         self.visits.insert(mobile, visit);
-        self.timers.clear(Timer::Notice(mobile));
         self.timers.set(Timer::End(mobile), until);
         self.answer(mobile, Body::GreetingAck { status: Status::ACCEPTED }, sink, now);
         self.complete_if_done(mobile, sink, now);
-        if previous.is_some() {
-            self.timers.set(Timer::Notice(mobile), now + self.config.notify_delay);
-            self.on_timer(sink, now);
-        }
+        self.on_timer(sink, now);
         Some(Outcome::Arrived(mobile))
+    }
+
+    fn forget_notices(&mut self, mobile: Ipv4Addr) {
+        let notices = self.visits.get_mut(&mobile).map(|visit| core::mem::take(&mut visit.notices));
+        for notice in notices.into_iter().flatten() {
+            self.timers.clear(Timer::Notice(mobile, notice.to));
+        }
     }
 
     /// Answers the mobile host's newest greeting.
@@ -283,8 +305,7 @@ impl Handover {
     }
 
     fn complete_if_done(&mut self, mobile: Ipv4Addr, sink: &mut impl Sink, now: Instant) {
-        let notice = self.visits.get(&mobile).map(|visit| visit.notice);
-        if let Some(NoticeState::Done(status)) = notice {
+        if let Some(status) = self.visits.get(&mobile).and_then(Visit::done) {
             self.answer(mobile, Body::Completion { status }, sink, now);
         }
     }
@@ -323,10 +344,10 @@ impl Handover {
         }
         let lifetime = u64::from(lifetime_s.min(self.config.forward_s));
         let until = now + Duration::from_secs(lifetime);
-        let notice = NoticeState::Done(Status::ACCEPTED);
-        let visit = Visit { generation: header.generation, place, until, request: 0, notice };
+        self.forget_notices(mobile);
+        let (generation, notices) = (header.generation, Vec::new());
+        let visit = Visit { generation, place, until, request: 0, notices, wants_buffer };
         self.visits.insert(mobile, visit);
-        self.timers.clear(Timer::Notice(mobile));
         self.timers.set(Timer::End(mobile), until);
         Some(Outcome::Moved { mobile, to, wants_buffer })
     }
@@ -334,55 +355,58 @@ impl Handover {
     /// The old base station has answered (CI-HO-6).
     fn on_ack(&mut self, header: &Header, status: Status, sink: &mut impl Sink, now: Instant) {
         let mobile = header.mobile;
-        let asked = self.visits.get_mut(&mobile).filter(|visit| {
-            let is_asked = matches!(
-                visit.notice,
-                NoticeState::Asked { previous, request, .. }
-                    if previous == header.sender && request == header.request
-            );
-            is_asked && visit.generation == header.generation
+        let visit = self.visits.get_mut(&mobile);
+        let visit = visit.filter(|visit| visit.generation == header.generation);
+        let notice = visit.and_then(|visit| {
+            visit.notices.iter_mut().find(|notice| {
+                let is_open = notice.done.is_none();
+                is_open && (notice.to, notice.request) == (header.sender, header.request)
+            })
         });
-        let Some(visit) = asked else { return self.refusals.count(Refusal::Unasked, sink) };
-        visit.notice = NoticeState::Done(status);
-        self.timers.clear(Timer::Notice(mobile));
+        let Some(notice) = notice else { return self.refusals.count(Refusal::Unasked, sink) };
+        notice.done = Some(status);
+        self.timers.clear(Timer::Notice(mobile, header.sender));
         self.complete_if_done(mobile, sink, now);
     }
 
-    /// Notifies old base stations, again or for the last time, and forgets whose time is over.
+    /// A registration elsewhere, later than the attachment here, shows that a mobile host has gone.
+    pub fn depart(&mut self, mobile: Ipv4Addr, registered_at: u64) {
+        let visit = self.visits.get(&mobile);
+        if visit.is_some_and(|it| it.place == Place::Here && it.generation < registered_at) {
+            self.forget(mobile);
+        }
+    }
+
+    fn forget(&mut self, mobile: Ipv4Addr) {
+        self.forget_notices(mobile);
+        self.timers.clear(Timer::End(mobile));
+        self.visits.remove(&mobile);
+    }
+
+    /// Notifies other base stations, again or for the last time, and forgets whose time is over.
     pub fn on_timer(&mut self, sink: &mut impl Sink, now: Instant) {
         while let Some(timer) = self.timers.pop_due(now) {
             match timer {
-                Timer::Notice(mobile) => self.notify(mobile, sink, now),
-                Timer::End(mobile) => {
-                    self.visits.remove(&mobile);
-                    self.timers.clear(Timer::Notice(mobile));
-                }
+                Timer::Notice(mobile, to) => self.notify(mobile, to, sink, now),
+                Timer::End(mobile) => self.forget(mobile),
             }
         }
     }
 
-    fn notify(&mut self, mobile: Ipv4Addr, sink: &mut impl Sink, now: Instant) {
+    fn notify(&mut self, mobile: Ipv4Addr, to: Ipv4Addr, sink: &mut impl Sink, now: Instant) {
         let Some(visit) = self.visits.get_mut(&mobile) else { return };
-        let NoticeState::Asked { previous, wants_buffer, request, times } = &mut visit.notice
-        else {
-            return;
-        };
-        if self.config.retry.is_last(*times) {
-            visit.notice = NoticeState::Done(Status::TIMEOUT);
+        let (generation, wants_buffer) = (visit.generation, visit.wants_buffer);
+        let Some(notice) = visit.notices.iter_mut().find(|notice| notice.to == to) else { return };
+        if self.config.retry.is_last(notice.times) {
+            notice.done = Some(Status::TIMEOUT);
             return self.complete_if_done(mobile, sink, now);
         }
-        *times += 1;
-        self.timers.set(Timer::Notice(mobile), now + self.config.retry.wait(*times));
-        let (previous, wants_buffer, request) = (*previous, *wants_buffer, *request);
-        let header = Header {
-            mobile,
-            sender: self.config.address,
-            receiver: previous,
-            generation: visit.generation,
-            sent_at: 0,
-            request,
-        };
+        notice.times += 1;
+        let (request, wait) = (notice.request, self.config.retry.wait(notice.times));
+        self.timers.set(Timer::Notice(mobile, to), now + wait);
+        let sender = self.config.address;
+        let header = Header { mobile, sender, receiver: to, generation, sent_at: 0, request };
         let body = Body::MovedNotice { wants_buffer, lifetime_s: self.config.forward_s };
-        self.send(&header, previous, body, sink, now);
+        self.send(&header, to, body, sink, now);
     }
 }

@@ -69,7 +69,12 @@ pub enum Outcome {
     /// It has deregistered.
     Left(Ipv4Addr),
     /// It is at another agent now, and its packets go there (WINC-ST-5, WINC-ST-6).
-    Moved(Ipv4Addr),
+    Moved {
+        /// The mobile host.
+        mobile: Ipv4Addr,
+        /// When it registered there, by its own clock.
+        registered_at: u64,
+    },
 }
 
 /// A request that was relayed and not answered yet.
@@ -161,6 +166,13 @@ impl Relay {
     /// What was refused.
     pub fn refusals(&self) -> &Refusals {
         &self.refusals
+    }
+
+    /// A mobile host is known to have gone: its registration here is over.
+    pub fn depart(&mut self, mobile: Ipv4Addr) {
+        self.visitors.remove(mobile);
+        self.pending.remove(&mobile);
+        self.timers.clear(Timer::Pending(mobile));
     }
 
     /// The earliest timer.
@@ -475,7 +487,7 @@ impl Relay {
             }
         }
         self.acknowledge(update, from, sink);
-        Some(Outcome::Moved(mobile))
+        Some(Outcome::Moved { mobile, registered_at: sent_at })
     }
 
     fn acknowledge(&self, update: &Update, from: SocketAddrV4, sink: &mut impl Sink) {

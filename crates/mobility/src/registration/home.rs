@@ -168,6 +168,13 @@ impl HomeAgent {
             return refused(Code::HOME_FOREIGN_FAILED_AUTHENTICATION);
         }
         let own = self.clock.read(now);
+        let is_again = self.config.replay == Replay::Timestamps
+            && enrolled.guard.is_last(Clock::from_ntp(request.identification, own));
+        if is_again {
+            // Answered already; if that was lost, the next request has another identification.
+            self.refusals.count(Refusal::Replayed, sink);
+            return Err(None);
+        }
         if let Err((reason, upper)) = check(enrolled, request, own, &self.config) {
             self.refusals.count(reason, sink);
             let answer = identification(upper, low(request.identification));

@@ -47,6 +47,9 @@ impl Config {
     }
 }
 
+/// The smallest difference for which the clock is set.
+const CLOCK_STEP_MIN: Duration = Duration::from_secs(2);
+
 /// Through whom to register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Via {
@@ -263,9 +266,13 @@ impl Registrar {
         let is_last = self.config.retry.is_last(question.asked);
         match reply.code {
             Code::HOME_IDENTIFICATION_MISMATCH if !is_last => {
-                if self.config.replay == Replay::Timestamps {
-                    let own = self.clock.read(now);
-                    self.clock.set(Clock::from_ntp(reply.identification, own), now);
+                // The lower half of the answer is this host's own, so it is exact to a second only;
+                // a smaller difference tells of requests that overtook each other, not of clocks.
+                let own = self.clock.read(now);
+                let told = Clock::from_ntp(reply.identification, own);
+                let is_off = told.abs_diff(own) > CLOCK_STEP_MIN.as_nanos();
+                if self.config.replay == Replay::Timestamps && is_off {
+                    self.clock.set(told, now);
                 }
                 self.ask(sink, now);
                 None

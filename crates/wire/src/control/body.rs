@@ -9,9 +9,10 @@ use core::net::Ipv4Addr;
 pub enum Body {
     /// Mobile host to new base station: I am in your cell now (CI-HO-3).
     Greeting {
-        /// The old base station; none at the first attachment.
-        previous: Option<Ipv4Addr>,
-        /// The old base station shall send on what it kept for the mobile host (CI-SMOOTH-2).
+        /// The base stations that may take the mobile host for theirs: the old one, and any that
+        /// was greeted and did not answer.
+        previous: Previous,
+        /// They shall send on what it kept for the mobile host (CI-SMOOTH-2).
         wants_buffer: bool,
         /// For how many seconds the new base station shall serve the mobile host; 0: it leaves.
         lifetime_s: u16,
@@ -80,6 +81,31 @@ impl Role {
             2 => Ok(Role::Forward),
             _ => Err(Error::Unsupported { field: "role", value: byte.into() }),
         }
+    }
+}
+
+/// Addresses of base stations, the newest first; at most four.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Previous {
+    addresses: [Option<Ipv4Addr>; Previous::MAX],
+}
+
+impl Previous {
+    /// The most addresses in a message.
+    pub const MAX: usize = 4;
+
+    /// The first four of them.
+    pub fn new(newest_first: impl IntoIterator<Item = Ipv4Addr>) -> Self {
+        let mut addresses = [None; Self::MAX];
+        for (place, address) in addresses.iter_mut().zip(newest_first) {
+            *place = Some(address);
+        }
+        Previous { addresses }
+    }
+
+    /// One after the other.
+    pub fn iter(&self) -> impl Iterator<Item = Ipv4Addr> {
+        self.addresses.into_iter().flatten()
     }
 }
 
@@ -220,10 +246,9 @@ impl Body {
     pub(super) fn emit(&self, into: &mut Vec<u8>) {
         match *self {
             Body::Greeting { previous, wants_buffer, lifetime_s } => {
-                let previous = previous.unwrap_or(Ipv4Addr::UNSPECIFIED);
-                into.extend_from_slice(&previous.octets());
                 into.push(u8::from(wants_buffer));
                 into.extend_from_slice(&lifetime_s.to_be_bytes());
+                previous.iter().for_each(|address| into.extend_from_slice(&address.octets()));
             }
             Body::MovedNotice { wants_buffer, lifetime_s } => {
                 into.push(u8::from(wants_buffer));
@@ -247,12 +272,15 @@ impl Body {
     pub(super) fn parse(kind: u8, bytes: &[u8]) -> Result<Body, Error> {
         let wrong = Error::Length { field: "body of a handoff message", value: bytes.len() };
         match (kind, bytes) {
-            (1, [_, _, _, _, flag, _, _]) => {
-                let previous = address(bytes, 0);
+            (1, [flag, _, _, addresses @ ..]) => {
+                let (addresses, []) = addresses.as_chunks::<4>() else { return Err(wrong) };
+                if addresses.len() > Previous::MAX {
+                    return Err(wrong);
+                }
                 Ok(Body::Greeting {
-                    previous: (!previous.is_unspecified()).then_some(previous),
+                    previous: Previous::new(addresses.iter().map(|octets| address(octets, 0))),
                     wants_buffer: truth(*flag)?,
-                    lifetime_s: be16(bytes, 5),
+                    lifetime_s: be16(bytes, 1),
                 })
             }
             (2, [status]) => Ok(Body::GreetingAck { status: Status(*status) }),

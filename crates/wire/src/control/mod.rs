@@ -34,7 +34,7 @@ mod beacon;
 mod body;
 
 pub use beacon::Beacon;
-pub use body::{Body, Received, Role, Status};
+pub use body::{Body, Previous, Received, Role, Status};
 
 use crate::auth::Key;
 use crate::mobile_ip::address;

@@ -4,7 +4,7 @@ use core::net::Ipv4Addr;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::auth::{Algorithm, Key};
-use wire::control::{Beacon, Body, Header, Message, Received, Role, Status};
+use wire::control::{Beacon, Body, Header, Message, Previous, Received, Role, Status};
 use wire::mobile_ip::extension::PreviousForeignAgent;
 use wire::mobile_ip::{Authenticator, Extension, binding, registration};
 
@@ -144,9 +144,7 @@ fn role() -> impl Strategy<Value = Role> {
 
 fn body() -> impl Strategy<Value = Body> {
     let status = || any::<u8>().prop_map(Status);
-    let previous = proptest::option::of(
-        address().prop_filter("none is written as 0.0.0.0", |address| !address.is_unspecified()),
-    );
+    let previous = vec(address(), 0..=Previous::MAX).prop_map(Previous::new);
     prop_oneof![
         (previous, any::<bool>(), any::<u16>()).prop_map(|(previous, wants_buffer, lifetime_s)| {
             Body::Greeting { previous, wants_buffer, lifetime_s }
