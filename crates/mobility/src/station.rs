@@ -193,7 +193,10 @@ impl BaseStation {
         });
         match place {
             Some(Place::Here) => {
-                if let Some(keeper) = &mut self.keeper {
+                // What another base station has kept is not kept again: it would follow the mobile
+                // host for as long as that moves.
+                let was_kept = from.is_some_and(|from| self.handover.has_told(from, mobile));
+                if let Some(keeper) = self.keeper.as_mut().filter(|_| !was_kept) {
                     keeper.keep(mobile, &packet, now);
                 }
                 sink.send(Side::RADIO, Priority::Normal, packet);
@@ -260,10 +263,16 @@ impl BaseStation {
             }
             None => {
                 let outcome = self.relay.on_packet(side, packet, sink, now);
-                if let Some(foreign::Outcome::Moved { mobile, registered_at }) = outcome {
-                    self.handover.depart(mobile, registered_at);
-                    let next = self.relay.next_agent(mobile, now).map(|next| next.care_of);
-                    self.flush(mobile, next, sink, now);
+                match outcome {
+                    Some(foreign::Outcome::Asked { mobile, proved_at: Some(at) }) => {
+                        self.handover.learn(mobile, true, at);
+                    }
+                    Some(foreign::Outcome::Moved { mobile, registered_at }) => {
+                        self.handover.learn(mobile, false, registered_at);
+                        let next = self.relay.next_agent(mobile, now).map(|next| next.care_of);
+                        self.flush(mobile, next, sink, now);
+                    }
+                    _ => {}
                 }
                 if let (Some(advertiser), Side::RADIO) = (&mut self.advertiser, side) {
                     advertiser.on_packet(packet, sink, now);

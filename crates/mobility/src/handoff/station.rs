@@ -151,6 +151,13 @@ impl Handover {
         (now < visit.until).then_some(visit.place)
     }
 
+    /// True if `station` was told that a mobile host has come here: what it tunnels to here it has
+    /// kept, or has got for it since.
+    pub fn has_told(&self, station: Ipv4Addr, mobile: Ipv4Addr) -> bool {
+        let visit = self.visits.get(&mobile);
+        visit.is_some_and(|visit| visit.notices.iter().any(|notice| notice.to == station))
+    }
+
     /// The generation of a mobile host's newest attachment that is known.
     pub fn generation(&self, mobile: Ipv4Addr) -> Option<u64> {
         self.visits.get(&mobile).map(|visit| visit.generation)
@@ -369,10 +376,12 @@ impl Handover {
         self.complete_if_done(mobile, sink, now);
     }
 
-    /// A registration elsewhere, later than the attachment here, shows that a mobile host has gone.
-    pub fn depart(&mut self, mobile: Ipv4Addr, registered_at: u64) {
+    /// A registration at a time later than the newest attachment that is known here shows that a
+    /// mobile host is in this cell, or that it is not: what says otherwise is forgotten.
+    pub fn learn(&mut self, mobile: Ipv4Addr, is_here: bool, registered_at: u64) {
         let visit = self.visits.get(&mobile);
-        if visit.is_some_and(|it| it.place == Place::Here && it.generation < registered_at) {
+        let contradicts = |visit: &Visit| !(is_here && visit.place == Place::Here);
+        if visit.is_some_and(|visit| contradicts(visit) && visit.generation < registered_at) {
             self.forget(mobile);
         }
     }

@@ -140,12 +140,12 @@ impl Conductor {
     ) {
         if self.primary != Some(primary) {
             self.generation = clock.stamp(now).max(self.generation + 1);
-            self.outgoing = self.outgoing.or(self.primary).filter(|old| *old != primary);
-            if self.outgoing.is_some() && self.primary != self.outgoing {
-                // Chosen and never heard of: it may forward all the same.
-                let unsure = self.primary.filter(|unsure| *unsure != primary);
-                self.ending.extend(unsure.map(|unsure| (unsure, now + self.config.forgotten)));
+            if self.outgoing.is_some() {
+                // Chosen and not heard of: it may forward all the same.
+                let until = now + self.config.forgotten;
+                self.ending.extend(self.primary.map(|unsure| (unsure, until)));
             }
+            self.outgoing = self.outgoing.or(self.primary).filter(|old| *old != primary);
             self.ending.remove(&primary);
             self.primary = Some(primary);
             self.is_moving = true;

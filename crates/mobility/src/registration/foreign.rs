@@ -63,7 +63,12 @@ impl Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A mobile host asks to be registered here (WINC-ST-2).
-    Asked(Ipv4Addr),
+    Asked {
+        /// The mobile host.
+        mobile: Ipv4Addr,
+        /// When it asked, by its own clock, if its key proves that.
+        proved_at: Option<u64>,
+    },
     /// A mobile host is registered here now.
     Arrived(Ipv4Addr),
     /// It has deregistered.
@@ -275,7 +280,9 @@ impl Relay {
         if let Some(notification) = notification {
             self.tell(request, &notification, sink, now);
         }
-        Some(Outcome::Asked(mobile))
+        let sent_at = Clock::from_ntp(request.identification, self.clock.read(now));
+        let proved_at = self.mobiles.contains_key(&mobile).then_some(sent_at);
+        Some(Outcome::Asked { mobile, proved_at })
     }
 
     /// False for a request that was relayed before, of a mobile host whose key proves it. One by a
