@@ -5,8 +5,9 @@
 //!                               tunnel ══ another one  ~
 //! ```
 //!
-//! Three engines are the machines of the papers: [`registration::home::HomeAgent`], [`station::BaseStation`] (a
-//! foreign agent in Mobile IP's words) and [`mobile::MobileHost`]. What they are made of:
+//! Three engines are the machines of the papers: [`registration::home::HomeAgent`],
+//! [`station::BaseStation`] (a foreign agent in Mobile IP's words) and [`mobile::MobileHost`]. What
+//! they are made of:
 //!
 //! - [`tunnel`]: a datagram in another one, in IP or in UDP.
 //! - [`registration`]: Mobile IPv4 (RFC 5944) of mobile host, foreign agent and home agent.

@@ -144,7 +144,8 @@ impl MobileHost {
         self.refusals.of(reason) + parts.sum::<u64>()
     }
 
-    /// Goes to a base station whatever its signal: layer 2 decided (LINK-4), or a script (CI-MOD-3).
+    /// Goes to a base station whatever its signal: layer 2 decided (LINK-4), or a script
+    /// (CI-MOD-3).
     pub fn attach(&mut self, station: Ipv4Addr, sink: &mut impl Sink, now: Instant) {
         self.chooser.take(station);
         self.go(station, sink, now);

@@ -1,4 +1,5 @@
-//! A base station: beacons, foreign agent, handoffs, multicast groups, and where each datagram goes.
+//! A base station: beacons, foreign agent, handoffs, multicast groups, and where each datagram
+//! goes.
 //!
 //! ```text
 //!   WIRED ── tunnel's end ─┬─ here ─────────────▶ RADIO

@@ -701,7 +701,9 @@ proptest! {
 
     /// MOD-24: any bytes to a base station's port for handoff messages.
     #[test]
-    fn mod_24_any_handoff_message(bytes in prop::collection::vec(any::<u8>(), 0..120), is_radio: bool) {
+    fn mod_24_any_handoff_message(
+        bytes in prop::collection::vec(any::<u8>(), 0..120), is_radio: bool,
+    ) {
         let mut target = Target::new();
         let ends = (station(2), station(1));
         let packet = message(ends, (200, 2_000), notice(), &key(1), &mut target.outbox);
