@@ -12,6 +12,7 @@ use common::{FIXED, HOME_AGENT, Outbox, clock, datagram, key, keys, mobile, rand
 use mobility::agents::ListConfig;
 use mobility::beacon::ListenerConfig;
 use mobility::mobile::{Config, MobileHost, Roaming};
+use mobility::refusal::Refusal;
 use mobility::registration::{home, mobile as registration};
 use mobility::station::{self, BaseStation};
 use mobility::{choice, handoff, multicast, tunnel};
@@ -19,7 +20,7 @@ use sansio::{
     Duration, Engine, HandoffStage, Input, Instant, Notice, Packet, PacketRef, Payload, Random,
     Side, StreamId,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 
@@ -78,6 +79,10 @@ struct Storm {
     order: u64,
     loss: f64,
     hops_max: u8,
+    /// Messages that an attacker has heard; none listens if there is no room.
+    overheard: VecDeque<Parcel>,
+    overheard_max: usize,
+    forged: u64,
 }
 
 fn group(number: u8) -> Ipv4Addr {
@@ -134,6 +139,9 @@ impl Storm {
             order: 0,
             loss: 0.3,
             hops_max: 0,
+            overheard: VecDeque::new(),
+            overheard_max: 0,
+            forged: 0,
         }
     }
 
@@ -235,6 +243,13 @@ impl Storm {
 
     /// Over the network: lost, or there within 20 ms, or there twice.
     fn travel(&mut self, to: Node, side: Side, packet: PacketRef) {
+        if matches!(packet.payload, Payload::Bytes(_)) && self.overheard_max > 0 {
+            if self.overheard.len() >= self.overheard_max {
+                self.overheard.pop_front();
+            }
+            self.overheard.push_back((to, side, packet.clone()));
+            self.attack();
+        }
         for chance in [1.0, if self.loss > 0.0 { 0.1 } else { 0.0 }] {
             if self.random.chance(self.loss) || !self.random.chance(chance) {
                 continue;
@@ -246,6 +261,44 @@ impl Storm {
             let at = self.now + delay;
             self.queue.insert((at, self.order), (to, side, packet.clone()));
         }
+    }
+
+    /// An attacker sends one of the messages it has heard: as it was, changed, cut, or to somebody
+    /// else.
+    fn attack(&mut self) {
+        if !self.random.chance(0.2) {
+            return;
+        }
+        let which = self.random.below(self.overheard.len() as u64) as usize;
+        let (mut to, mut side, mut packet) = self.overheard[which].clone();
+        let mut bytes = common::bytes_of(&packet).to_vec();
+        let at = self.random.below(bytes.len().max(1) as u64) as usize;
+        match self.random.below(4) {
+            0 => {}
+            1 => bytes.truncate(at),
+            2 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 0x10),
+            _ => {
+                let number = 1 + self.random.below(STATIONS.into()) as u8;
+                to = Node::Station(number);
+                side = if self.random.chance(0.5) { Side::WIRED } else { Side::RADIO };
+                let id = sansio::Sink::new_id(&mut self.outbox);
+                packet = Rc::new(packet.rewrite(id, packet.cause, |packet| {
+                    packet.ip.destination = station(number).into();
+                }));
+            }
+        }
+        let packet = common::with_bytes(&packet, bytes, &mut self.outbox);
+        self.forged += 1;
+        self.order += 1;
+        let delay = self.random.uniform_time(Duration::ZERO, Duration::from_millis(20));
+        self.queue.insert((self.now + delay, self.order), (to, side, packet));
+    }
+
+    /// What all engines have refused for this reason.
+    fn refused(&self, reason: Refusal) -> u64 {
+        let stations = self.stations.iter().map(|station| station.refused(reason));
+        let mobiles = self.mobiles.iter().map(|mobile| mobile.refused(reason));
+        self.home.refusals().of(reason) + stations.chain(mobiles).sum::<u64>()
     }
 
     /// Which datagram of whom a packet is; none of a message.
@@ -280,7 +333,10 @@ impl Storm {
     }
 
     fn on_received(&mut self, number: u8, packet: &Packet) {
-        let (stream, offset) = Self::data(packet).expect("only data goes to the host");
+        let Some((stream, offset)) = Self::data(packet) else {
+            // A changed advertisement, which is ICMP to the host for all that we know.
+            return assert!(self.forged > 0, "only data goes to the host: {packet:?}");
+        };
         assert_eq!(stream, u32::from(number), "seed {}: at the wrong mobile host", self.seed);
         self.watched[usize::from(number) - 1].received.insert(offset);
     }
@@ -375,8 +431,8 @@ impl Storm {
         self.drain(Node::Mobile(number));
     }
 
-    fn run(way: Way, seed: u64) -> Storm {
-        let mut storm = Storm::new(way, seed);
+    fn run(way: Way, seed: u64, overheard_max: usize) -> Storm {
+        let mut storm = Storm { overheard_max, ..Storm::new(way, seed) };
         let mut script = Random::new(seed, "movement");
         // Everybody hears everybody first.
         storm.run_until(Instant::ZERO + Duration::from_secs(3));
@@ -406,6 +462,7 @@ impl Storm {
     /// reaches its mobile host once, over the base station of its choice.
     fn calm_down(&mut self) {
         self.loss = 0.0;
+        self.overheard_max = 0;
         self.run_until(self.now + Duration::from_secs(70));
         let seed = self.seed;
         for number in 1..=MOBILES {
@@ -436,7 +493,11 @@ impl Storm {
 }
 
 fn storm(way: Way, seed: u64) -> Storm {
-    let mut storm = Storm::run(way, seed);
+    attacked_storm(way, seed, 0)
+}
+
+fn attacked_storm(way: Way, seed: u64, overheard_max: usize) -> Storm {
+    let mut storm = Storm::run(way, seed, overheard_max);
     let (completed, checked) = (storm.sum(|it| it.completed), storm.sum(|it| it.checked));
     if way != Way::MobileIp {
         assert!(completed > 200, "seed {seed}: only {completed} handoffs were complete");
@@ -466,6 +527,21 @@ fn mcast_4_in_a_storm_at_most_one_base_station_is_primary_after_completion() {
 fn base_12_in_a_storm_registrations_alone_come_to_rest() {
     for seed in 1..=3 {
         storm(Way::MobileIp, seed);
+    }
+}
+
+/// The same under an attacker who repeats what was said up to some seconds ago, changes it, cuts it,
+/// or sends it to others: every invariant holds, and what was refused is counted.
+#[test]
+fn mod_10_in_a_storm_an_attacker_changes_nothing() {
+    for way in [Way::Greeting, Way::Multicast, Way::MobileIp] {
+        for overheard_max in [20, 2_000] {
+            let storm = attacked_storm(way, 1, overheard_max);
+            assert!(storm.forged > 1_000, "{way:?}: {} attacks", storm.forged);
+            for reason in [Refusal::Malformed, Refusal::NotProved, Refusal::Replayed] {
+                assert!(storm.refused(reason) > 10, "{way:?}: {reason:?} is not counted");
+            }
+        }
     }
 }
 
