@@ -50,3 +50,9 @@ use std::rc::Rc;
 
 /// The key of each mobile host by its home address, shared by all agents of a network.
 pub type Keys = Rc<BTreeMap<Ipv4Addr, wire::auth::Key>>;
+
+/// The key of a mobile host with one agent, for binding updates: these do not name the agent for
+/// which they are, and so one would hold at every other agent, too.
+pub fn key_with(agent: Ipv4Addr, key: &wire::auth::Key) -> wire::auth::Key {
+    key.derived(&[b"binding update to ".as_slice(), &agent.octets()].concat())
+}

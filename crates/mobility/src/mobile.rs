@@ -177,7 +177,8 @@ impl MobileHost {
             key: Some(self.key.clone()),
         };
         let previous = self.previous.filter(|previous| *previous != agent.address);
-        let previous = previous.map(|agent| Previous { agent, key: self.key.clone() });
+        let previous =
+            previous.map(|agent| Previous { agent, key: crate::key_with(agent, &self.key) });
         registrar.register(via, previous, sink, now);
     }
 
@@ -271,7 +272,7 @@ impl MobileHost {
                 Err(reason) => self.refusals.count(reason, sink),
                 Ok(message) => {
                     let greeter = self.greeter.as_mut();
-                    let is_taken = greeter.is_some_and(|it| it.on_message(&message, sink))
+                    let is_taken = greeter.is_some_and(|it| it.on_message(&message, sink, now))
                         || self
                             .conductor
                             .as_mut()

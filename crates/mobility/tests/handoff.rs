@@ -105,7 +105,7 @@ impl World {
         let own = self.mobile_clock.read(now);
         if let Some(message) = self.inbox.open(&packet, own) {
             let message = message.expect("proved and new");
-            self.greeter.on_message(&message, &mut self.outbox);
+            self.greeter.on_message(&message, &mut self.outbox, now);
         }
     }
 
@@ -203,6 +203,22 @@ fn ci_ho_5_after_the_notice_the_old_base_station_forwards_and_for_10_s() {
     world.datagram(1, 3, at_ms(10_999));
     world.datagram(1, 4, at_ms(11_000));
     assert_eq!(world.on_air, [(1, 1), (2, 2), (2, 3)], "not a moment longer than 10 s");
+}
+
+#[test]
+fn a_mobile_host_that_stays_greets_again_before_its_lifetime_ends() {
+    let mut world = World::new(MobileConfig::modern(), |_| {});
+    world.attach(1, at_ms(0));
+    world.said.clear();
+    world.run_until(at_ms(224_999));
+    assert_eq!(world.said, []);
+    world.run_until(at_ms(999_000));
+    assert_eq!(world.said[0], ("greeting", 225_000));
+    assert_eq!(world.said.iter().filter(|(said, _)| *said == "greeting").count(), 4);
+    let place = |world: &World, ms| world.stations[0].handover().place(mobile(1), at_ms(ms));
+    assert_eq!(place(&world, 1_199_999), Some(Place::Here));
+    assert_eq!(place(&world, 1_200_000), None);
+    assert!(!world.stages.iter().any(|(_, ms)| *ms > 0), "no handoff: {:?}", world.stages);
 }
 
 #[test]

@@ -65,7 +65,10 @@ impl World {
 
     /// The mobile host asks through an agent; returns the request.
     fn ask(&mut self, agent: u8, previous: Option<u8>, now: Instant) -> PacketRef {
-        let previous = previous.map(|agent| Previous { agent: station(agent), key: key(1) });
+        let previous = previous.map(|agent| Previous {
+            agent: station(agent),
+            key: mobility::key_with(station(agent), &key(1)),
+        });
         let via = self.via(agent);
         self.registrar.register(via, previous, &mut self.outbox, now);
         self.outbox.only(Side::NETWORK)
@@ -467,6 +470,9 @@ fn mod_10_forged_updates_move_nobody() {
             assert!(world.agents[0].has(mobile(1), at_ms(1_001)), "byte {at}");
         }
     }
+    // It holds at no other agent.
+    world.agents[1].on_packet(Side::WIRED, &updates[0], &mut world.outbox, at_ms(1_001));
+    assert_eq!(world.agents[1].refusals().of(Refusal::NotProved), 1);
     // From the radio nobody may send one.
     world.agents[0].on_packet(Side::RADIO, &updates[0], &mut world.outbox, at_ms(1_001));
     assert_eq!(world.agents[0].refusals().of(Refusal::Misdirected), 1);

@@ -72,6 +72,13 @@ impl Key {
         self.algorithm
     }
 
+    /// The key that this one gives for one purpose: what it proves proves nothing elsewhere.
+    #[must_use]
+    pub fn derived(&self, purpose: &[u8]) -> Key {
+        let secret = code(Algorithm::HmacSha256, &self.secret, purpose);
+        Key { secret: secret.as_bytes().to_vec(), ..*self }
+    }
+
     /// The code of `bytes`.
     pub fn code(&self, bytes: &[u8]) -> Code {
         code(self.algorithm, &self.secret, bytes)

@@ -44,6 +44,8 @@ enum State {
     Deciding,
     /// Greeted so often without a completion; the base station has answered, or not yet.
     Greeting { asked: u32, is_greeted: bool },
+    /// Attached, and greeted again so often because the base station's lifetime is about to end.
+    Renewing { asked: u32 },
 }
 
 /// The handoffs of one mobile host.
@@ -95,7 +97,7 @@ impl Greeter {
     pub fn route(&self) -> Option<Ipv4Addr> {
         match self.state {
             State::Greeting { .. } => self.target,
-            State::Idle | State::Deciding => self.attached,
+            State::Idle | State::Deciding | State::Renewing { .. } => self.attached,
         }
     }
 
@@ -106,7 +108,7 @@ impl Greeter {
 
     /// True from the decision to completion or failure.
     pub fn is_under_way(&self) -> bool {
-        self.state != State::Idle
+        matches!(self.state, State::Deciding | State::Greeting { .. })
     }
 
     /// What was refused.
@@ -146,13 +148,21 @@ impl Greeter {
             return;
         }
         match self.state {
-            State::Idle => self.timer_at = None,
+            State::Idle => self.renew(0, clock.stamp(now), sink, now),
+            State::Renewing { asked } if self.config.retry.is_last(asked) => {
+                // Nobody serves any more; the next beacon decides.
+                self.attached = None;
+                self.state = State::Idle;
+                self.timer_at = None;
+                self.tell(HandoffStage::Failed, sink);
+            }
+            State::Renewing { asked } => self.renew(asked, clock.stamp(now), sink, now),
             State::Deciding => {
                 self.greet(0, false, clock.stamp(now), sink, now);
                 self.tell(HandoffStage::RouteChanged, sink);
             }
             State::Greeting { asked, .. } if self.config.retry.is_last(asked) => {
-                self.end(HandoffStage::Failed, sink);
+                self.end(HandoffStage::Failed, sink, now);
             }
             State::Greeting { asked, is_greeted } => {
                 self.greet(asked, is_greeted, clock.stamp(now), sink, now);
@@ -168,18 +178,11 @@ impl Greeter {
         sink: &mut impl Sink,
         now: Instant,
     ) {
-        let Some(receiver) = self.target else { return self.end(HandoffStage::Failed, sink) };
-        let (mobile, sender) = (self.own, self.own);
-        let (generation, request) = (self.generation, self.request);
-        let header = Header { mobile, sender, receiver, generation, sent_at, request };
-        let others = self.unsettled.iter().copied().filter(|other| *other != receiver);
-        let body = Body::Greeting {
-            previous: Previous::new(others),
-            wants_buffer: self.config.wants_buffer,
-            lifetime_s: self.config.lifetime_s,
+        let Some(receiver) = self.target else {
+            return self.end(HandoffStage::Failed, sink, now);
         };
-        let packet = post::control(&Message { header, body }, &self.key, sink);
-        sink.send(Side::NETWORK, Priority::High, packet);
+        let others = self.unsettled.iter().copied().filter(|other| *other != receiver);
+        self.send(receiver, Previous::new(others), sent_at, sink);
         self.unsettled.retain(|other| *other != receiver);
         self.unsettled.insert(0, receiver);
         self.unsettled.truncate(Self::UNSETTLED_MAX);
@@ -187,27 +190,58 @@ impl Greeter {
         self.timer_at = Some(now + self.config.retry.wait(asked + 1));
     }
 
-    fn end(&mut self, stage: HandoffStage, sink: &mut impl Sink) {
+    /// Greets the base station again that serves, before it forgets.
+    fn renew(&mut self, asked: u32, sent_at: u64, sink: &mut impl Sink, now: Instant) {
+        let Some(receiver) = self.attached else { return self.timer_at = None };
+        self.send(receiver, Previous::default(), sent_at, sink);
+        self.state = State::Renewing { asked: asked + 1 };
+        self.timer_at = Some(now + self.config.retry.wait(asked + 1));
+    }
+
+    fn send(&self, receiver: Ipv4Addr, previous: Previous, sent_at: u64, sink: &mut impl Sink) {
+        let (mobile, sender) = (self.own, self.own);
+        let (generation, request) = (self.generation, self.request);
+        let header = Header { mobile, sender, receiver, generation, sent_at, request };
+        let (wants_buffer, lifetime_s) = (self.config.wants_buffer, self.config.lifetime_s);
+        let body = Body::Greeting { previous, wants_buffer, lifetime_s };
+        let packet = post::control(&Message { header, body }, &self.key, sink);
+        sink.send(Side::NETWORK, Priority::High, packet);
+    }
+
+    /// Three quarters of the lifetime from now.
+    fn renew_at(&self, now: Instant) -> Instant {
+        now + Duration::from_millis(u64::from(self.config.lifetime_s) * 750)
+    }
+
+    fn end(&mut self, stage: HandoffStage, sink: &mut impl Sink, now: Instant) {
         let is_greeted = matches!(self.state, State::Greeting { is_greeted: true, .. });
         if stage == HandoffStage::Complete || is_greeted {
             self.attached = self.target;
         }
         self.state = State::Idle;
-        self.timer_at = None;
+        self.timer_at = self.attached.map(|_| self.renew_at(now));
         self.target = None;
         self.tell(stage, sink);
     }
 
     /// Takes a proved message; false if it is not one of a handoff.
-    pub fn on_message(&mut self, message: &Message, sink: &mut impl Sink) -> bool {
+    pub fn on_message(&mut self, message: &Message, sink: &mut impl Sink, now: Instant) -> bool {
         let (Body::GreetingAck { status } | Body::Completion { status }) = message.body else {
             return false;
         };
+        let header = &message.header;
+        if let State::Renewing { .. } = self.state
+            && Some(header.sender) == self.attached
+            && header.generation == self.generation
+        {
+            self.state = State::Idle;
+            self.timer_at = Some(self.renew_at(now));
+            return true;
+        }
         let State::Greeting { asked, is_greeted } = self.state else {
             self.refusals.count(Refusal::Unasked, sink);
             return true;
         };
-        let header = &message.header;
         let is_answer = Some(header.sender) == self.target && header.request == self.request;
         if !is_answer || header.generation != self.generation {
             self.refusals.count(Refusal::Stale, sink);
@@ -216,7 +250,7 @@ impl Greeter {
         match message.body {
             Body::GreetingAck { .. } if status == Status::FULL => {
                 self.state = State::Idle;
-                self.end(HandoffStage::Failed, sink);
+                self.end(HandoffStage::Failed, sink, now);
             }
             Body::GreetingAck { .. } if is_greeted => {}
             Body::GreetingAck { .. } => {
@@ -235,7 +269,7 @@ impl Greeter {
                 }
                 let is_alone = self.unsettled.len() == 1;
                 let stage = if is_alone { HandoffStage::Complete } else { HandoffStage::Failed };
-                self.end(stage, sink);
+                self.end(stage, sink, now);
             }
         }
         true

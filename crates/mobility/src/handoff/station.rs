@@ -234,8 +234,13 @@ impl Handover {
         now: Instant,
     ) -> Option<Outcome> {
         let mobile = header.mobile;
-        match self.visits.get(&mobile) {
+        let is_full = self.visits.len() >= self.config.visitors_max;
+        match self.visits.get_mut(&mobile) {
             Some(visit) if (header.generation, Place::Here) == (visit.generation, visit.place) => {
+                let lifetime = u64::from(lifetime_s.min(self.config.lifetime_max_s));
+                let until = now + Duration::from_secs(lifetime);
+                self.timers.set(Timer::End(mobile), until);
+                visit.until = until;
                 self.answer(mobile, Body::GreetingAck { status: Status::ACCEPTED }, sink, now);
                 self.complete_if_done(mobile, sink, now);
                 return None;
@@ -244,7 +249,7 @@ impl Handover {
                 self.refusals.count(Refusal::Stale, sink);
                 return None;
             }
-            None if self.visits.len() >= self.config.visitors_max => {
+            None if is_full => {
                 self.refusals.count(Refusal::Full, sink);
                 let body = Body::GreetingAck { status: Status::FULL };
                 self.send(header, mobile, body, sink, now);

@@ -68,7 +68,7 @@ pub struct Via {
 pub struct Previous {
     /// Its address.
     pub agent: Ipv4Addr,
-    /// The key shared with it.
+    /// The key shared with it ([`crate::key_with`]).
     pub key: Key,
 }
 
@@ -168,6 +168,10 @@ impl Registrar {
     }
 
     fn begin(&mut self, question: Question, sink: &mut impl Sink, now: Instant) {
+        if self.registered.as_ref().is_some_and(|(via, _)| via.agent != question.via.agent) {
+            // Whatever comes of it, the home agent may tunnel elsewhere from now on.
+            self.registered = None;
+        }
         self.question = Some(question);
         self.ask(sink, now);
     }
@@ -287,6 +291,7 @@ impl Registrar {
             Code::FOREIGN_REGISTRATION_TIMEOUT if !is_last => None,
             code => {
                 self.question = None;
+                self.registered = None;
                 self.timer_at = None;
                 Some(Outcome::Refused(code))
             }
@@ -302,6 +307,7 @@ impl Registrar {
         match &self.question {
             Some(question) if self.config.retry.is_last(question.asked) => {
                 self.question = None;
+                self.registered = None;
                 Some(Outcome::GivenUp)
             }
             Some(_) => {

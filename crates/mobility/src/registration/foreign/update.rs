@@ -67,7 +67,8 @@ impl Relay {
         let Some(key) = self.mobiles.get(&mobile) else {
             return self.refuse(Refusal::UnknownMobile, sink);
         };
-        if extensions.verify(Authenticator::RouteOptimization, key, message).is_err() {
+        let key = crate::key_with(self.config.address, key);
+        if extensions.verify(Authenticator::RouteOptimization, &key, message).is_err() {
             return self.refuse(Refusal::NotProved, sink);
         }
         if update.care_of_address == self.config.address {
@@ -116,7 +117,8 @@ impl Relay {
         }
         .emit(&mut bytes);
         if let Some(key) = self.mobiles.get(&update.home_address) {
-            Authenticator::RouteOptimization.append(key, &mut bytes);
+            let key = crate::key_with(self.config.address, key);
+            Authenticator::RouteOptimization.append(&key, &mut bytes);
         }
         self.send_wired(*from.ip(), bytes, sink);
     }
