@@ -454,6 +454,26 @@ fn winc_st_8_a_mobile_host_that_returns_takes_its_binding_back() {
 }
 
 #[test]
+fn mod_10_an_old_request_repeated_at_the_previous_agent_changes_nothing_there() {
+    let mut world = World::new(Replay::Timestamps);
+    let old = world.ask(1, None, at_ms(0));
+    world.relay(1, &old, at_ms(0));
+    let request = world.ask(2, Some(1), at_ms(1_000));
+    let (_, updates) = world.relay(2, &request, at_ms(1_000));
+    world.agents[0].on_packet(Side::WIRED, &updates[0], &mut world.outbox, at_ms(1_001));
+    world.outbox.take();
+    // Within the tolerance it is known to be old; beyond it the home agent refuses it.
+    for ms in [2_000, 8_500] {
+        let (replies, told) = world.relay(1, &old, at_ms(ms));
+        let next = world.agents[0].next_agent(mobile(1), at_ms(ms)).map(|next| next.care_of);
+        assert_eq!((next, told.len()), (Some(station(2)), 0), "at {ms} ms");
+        assert!(!world.agents[0].has(mobile(1), at_ms(ms)));
+        assert_eq!(replies.len(), usize::from(ms > 7_000));
+    }
+    assert_eq!(world.care_of(at_ms(8_500)), Some(station(2)));
+}
+
+#[test]
 fn mod_10_forged_updates_move_nobody() {
     let mut world = World::new(Replay::Timestamps);
     world.register(1, None, at_ms(0));

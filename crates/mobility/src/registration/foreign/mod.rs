@@ -91,6 +91,8 @@ struct Pending {
     /// Where the mobile host asked from.
     port: u16,
     lifetime_s: u16,
+    /// The mobile host's key proves that it asks now.
+    is_proved: bool,
 }
 
 /// A binding update under way to a previous agent.
@@ -157,8 +159,7 @@ impl Relay {
 
     /// True if a mobile host is here: registered, or about to be by a request that its key proves.
     pub fn has(&self, mobile: Ipv4Addr, now: Instant) -> bool {
-        let is_proved = self.mobiles.contains_key(&mobile);
-        let is_pending = |pending: &Pending| is_proved && pending.lifetime_s > 0;
+        let is_pending = |pending: &Pending| pending.is_proved && pending.lifetime_s > 0;
         self.visitors.get(mobile, now).is_some()
             || self.pending.get(&mobile).is_some_and(is_pending)
     }
@@ -257,19 +258,23 @@ impl Relay {
             self.answer(request, code, port, sink);
             return None;
         }
-        if !self.is_new(request, now) {
-            return self.refuse(Refusal::Replayed, sink);
+        let time = self.time_of(request, now);
+        let is_open = self.pending.contains_key(&mobile);
+        match time {
+            Some(Err(NotTaken::NotLater)) => return self.refuse(Refusal::Replayed, sink),
+            Some(Err(NotTaken::TooFar)) if is_open => return self.refuse(Refusal::Clock, sink),
+            // It is back (WINC-ST-8).
+            Some(Ok(_)) => drop(self.cache.remove(mobile)),
+            _ => {}
         }
-        // It is back (WINC-ST-8).
-        if self.mobiles.contains_key(&mobile) {
-            self.cache.remove(mobile);
-        }
+        let proved_at = time.and_then(Result::ok);
         let pending = Pending {
             low: low(request.identification),
             identification: request.identification,
             home_agent: request.home_agent,
             port,
             lifetime_s: request.lifetime_s,
+            is_proved: proved_at.is_some(),
         };
         self.pending.insert(mobile, pending);
         self.timers.set(Timer::Pending(mobile), now + self.config.pending);
@@ -282,19 +287,19 @@ impl Relay {
             Extension::PreviousForeignAgent(notification) => Some(notification),
             _ => None,
         });
-        if let Some(notification) = notification {
+        let is_old = matches!(time, Some(Err(_)));
+        if let Some(notification) = notification.filter(|_| !is_old) {
             self.tell(request, &notification, sink, now);
         }
-        let sent_at = Clock::from_ntp(request.identification, self.clock.read(now));
-        let proved_at = self.mobiles.contains_key(&mobile).then_some(sent_at);
         Some(Outcome::Asked { mobile, proved_at })
     }
 
-    /// False for a request that was relayed before, of a mobile host whose key proves it. One by a
-    /// clock that is far off is for the home agent to refuse, whose answer sets that clock.
-    fn is_new(&mut self, request: &Request, now: Instant) -> bool {
+    /// When a mobile host asked, if its key proves that and it is new. One by a clock that is far
+    /// off may be a replay as well: it is for the home agent to refuse, whose answer sets the
+    /// clock, and changes nothing here. `None` without a key.
+    fn time_of(&mut self, request: &Request, now: Instant) -> Option<Result<u64, NotTaken>> {
         if !self.mobiles.contains_key(&request.home_address) {
-            return true;
+            return None;
         }
         let own = self.clock.read(now);
         if self.guards.len() > self.config.visitors_max {
@@ -302,7 +307,7 @@ impl Relay {
         }
         let sent_at = Clock::from_ntp(request.identification, own);
         let guard = self.guards.entry(request.home_address).or_default();
-        guard.take(sent_at, own, self.config.tolerance) != Err(NotTaken::NotLater)
+        Some(guard.take(sent_at, own, self.config.tolerance).map(|()| sent_at))
     }
 
     /// What a foreign agent checks (RFC 5944, 3.7.2.1).
