@@ -1,7 +1,7 @@
 //! `lasthop schemes`.
 
 use crate::error::Error;
-use node::scenario::{PLAIN_TUNED, Sender};
+use node::scenario::{LAB_ONLY, Sender};
 use schemes::Scheme;
 use serde::Serialize;
 
@@ -17,12 +17,7 @@ pub(crate) fn schemes(json: bool) -> Result<(), Error> {
     let engines = Scheme::NAMES.iter();
     let mut listed: Vec<Listed> =
         engines.map(|&(name, what)| Listed { name, sim: true, live: true, what }).collect();
-    listed.push(Listed {
-        name: PLAIN_TUNED,
-        sim: false,
-        live: true,
-        what: "plain, with tcp_rto_max_ms=1000 and tcp_rto_min_us=20000 at the sender",
-    });
+    listed.extend(LAB_ONLY.map(|(name, what)| Listed { name, sim: false, live: true, what }));
     if json {
         let text = serde_json::to_string_pretty(&listed).map_err(Error::usage)?;
         println!("{text}");

@@ -289,7 +289,7 @@ fn schemes_and_bench_print_what_the_contract_says() {
     let schemes: Value = serde_json::from_slice(&schemes.stdout).expect("JSON");
     let names: Vec<&str> =
         schemes.as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect();
-    assert_eq!(names, ["plain", "snoop", "snoop-modern", "plain-tuned"]);
+    assert_eq!(names, ["plain", "snoop", "snoop-modern", "plain-tuned", "observe"]);
     let text = lasthop(&["schemes"]);
     let text = String::from_utf8(text.stdout).expect("text");
     for sender in node::scenario::Sender::ALL {

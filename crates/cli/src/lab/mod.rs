@@ -9,10 +9,11 @@ use crate::compare::{Judged, print, verdict};
 use crate::error::Error;
 use crate::progress::bar;
 use crate::{options, page, rundir, table};
+use live::lab::network::MOBILES_MAX;
 use live::lab::{self, Lab, Program, RunSetup, Stopped};
 use live::{doctor, radio};
 use node::plan::NotSimulated;
-use node::scenario::{Amount, Departures, Direction, Hosts, Size, Switch, Time, Traffic};
+use node::scenario::{Amount, Departures, Direction, Hosts, Served, Size, Switch, Time, Traffic};
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
 use std::ffi::OsString;
@@ -39,7 +40,9 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
         rundir::prepare(&args.output.out)?;
     }
     lab::prepare().map_err(stopped)?;
-    let mut arguments: Vec<OsString> = ["daemon", "base-station"].map(OsString::from).to_vec();
+    // The last hop is a radio: nothing has to show that first.
+    let words = ["daemon", "base-station", "--help-from", "first-packet"];
+    let mut arguments: Vec<OsString> = words.map(OsString::from).to_vec();
     if scenario.recorded.down_capacity.is_none() {
         // What departs from the daemon is not what goes onto the air: that is the radio's to say.
         // A recorded capacity is no one rate; then the daemon measures.
@@ -111,6 +114,7 @@ fn with_predictions(
             rows.extend(prediction);
         }
     }
+    study::mobiles::hold_against_plain(&mut rows);
     Ok(Comparison { rows, complete })
 }
 
@@ -169,8 +173,8 @@ pub(crate) fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSe
         let message = "--hosts 1995: the lab has this machine's kernel; use hosts = modern";
         return Err(Error::Usage(message.into()));
     }
-    if scenario.mobiles > 1 {
-        let message = "the lab has one mobile host; leave it out, or compare in the simulator";
+    if scenario.mobiles > MOBILES_MAX {
+        let message = format!("the lab has up to {MOBILES_MAX}; compare more in the simulator");
         return Err(Error::Usage(format!("--mobiles {}: {message}", scenario.mobiles)));
     }
     let sender = case.sender.in_kernel().and_then(lab::Sender::from_name);
@@ -196,6 +200,8 @@ pub(crate) fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSe
             Amount::Size(size) => lab::Amount::Size(size.0),
             Amount::Duration(duration) => lab::Amount::Duration(duration.0),
         },
+        mobiles: scenario.mobiles,
+        serves_first: scenario.served == Served::First,
         mss: (scenario.mss.0 != 1460).then_some(scenario.mss.0 as u16),
         window_bytes: (Ok(scenario.window) != default_window).then_some(scenario.window.0 as u32),
         patience: plan.until.min(PATIENCE_MAX),

@@ -63,10 +63,10 @@ pub enum Outage {
         /// The base station is told begin and end.
         notified: bool,
     },
-    /// `at=3s,length=1s`: a single one.
+    /// `at=3s,length=1s`: a single one; `at=2s..3s`: at a time between these drawn from the seed.
     At {
-        /// When it begins.
-        at: Time,
+        /// When it begins: earliest and latest; drawn uniformly when they differ.
+        at: (Time, Time),
         /// Shortest and longest length; drawn log-uniformly when they differ.
         length: (Time, Time),
         /// Packets wait in the radio's queue instead of being lost.
@@ -246,7 +246,8 @@ impl FromStr for Outage {
             value: text.to_owned(),
             what: "an outage",
             expected: "none, every=15s,length=300ms[,hold][,notified] with a length or a range \
-                       such as 0.1s..10s shorter than the period, or at=3s,length=1s",
+                       such as 0.1s..10s shorter than the period, or at=3s,length=1s; at=2s..3s \
+                       begins somewhere between",
         })
     }
 }
@@ -257,8 +258,10 @@ fn parse_outage(text: &str) -> Option<Outage> {
     for (key, value) in fields(text) {
         match key {
             "every" if every.is_none() => every = Some(value.parse::<Time>().ok()?),
-            "at" if at.is_none() => at = Some(value.parse::<Time>().ok()?),
-            "length" if length.is_none() => length = Some(parse_range(value)?),
+            "at" if at.is_none() => at = Some(parse_range(value)?),
+            "length" if length.is_none() => {
+                length = Some(parse_range(value).filter(|(shortest, _)| !shortest.0.is_zero())?);
+            }
             "hold" if !hold && value.is_empty() => hold = true,
             "notified" if !notified && value.is_empty() => notified = true,
             _ => return None,
@@ -277,7 +280,7 @@ fn parse_outage(text: &str) -> Option<Outage> {
 fn parse_range(text: &str) -> Option<(Time, Time)> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let (from, to): (Time, Time) = (from.parse().ok()?, to.parse().ok()?);
-    (!from.0.is_zero() && from <= to).then_some((from, to))
+    (from <= to).then_some((from, to))
 }
 
 impl fmt::Display for Outage {
@@ -285,14 +288,15 @@ impl fmt::Display for Outage {
         let (name, begin, length, hold, notified) = match *self {
             Outage::None => return f.write_str("none"),
             Outage::Every { every, length, hold, notified } => {
-                ("every", every, length, hold, notified)
+                ("every", (every, every), length, hold, notified)
             }
             Outage::At { at, length, hold, notified } => ("at", at, length, hold, notified),
         };
-        write!(f, "{name}={begin},length={}", length.0)?;
-        if length.0 != length.1 {
-            write!(f, "..{}", length.1)?;
-        }
+        let range = |(from, to): (Time, Time)| match from == to {
+            true => from.to_string(),
+            false => format!("{from}..{to}"),
+        };
+        write!(f, "{name}={},length={}", range(begin), range(length))?;
         f.write_str(if hold { ",hold" } else { "" })?;
         f.write_str(if notified { ",notified" } else { "" })
     }
@@ -376,6 +380,8 @@ mod tests {
             "every=15s,length=300ms,hold,notified",
             "every=30s,length=100ms..10s,notified",
             "at=3s,length=1s",
+            "at=0s,length=1s",
+            "at=2s..3s,length=100ms..60s,hold",
         ] {
             assert_eq!(text.parse::<Outage>().expect(text).to_string(), text);
         }
@@ -412,6 +418,9 @@ mod tests {
             "every=15s,length=2s..1s",
             "every=15s,length=0s",
             "every=15s,at=1s,length=1s",
+            "every=15s..16s,length=1s",
+            "at=3s..2s,length=1s",
+            "at=2s,length=0s",
             "every=15s,length=1s,hold=1",
             "every=15s,length=1s,often",
         ] {

@@ -406,12 +406,13 @@ impl Scenario {
 
     fn check_names(&self) -> Result<(), SettingError> {
         for scheme in &self.schemes.0 {
-            let known: Vec<&str> = schemes::Scheme::NAMES.iter().map(|(name, _)| *name).collect();
-            if !known.contains(&scheme.as_str()) && scheme != super::PLAIN_TUNED {
+            let known = schemes::Scheme::NAMES.iter().chain(&super::LAB_ONLY);
+            let known: Vec<&str> = known.map(|(name, _)| *name).collect();
+            if !known.contains(&scheme.as_str()) {
                 return Err(SettingError {
                     key: "schemes",
                     value: scheme.clone(),
-                    expected: format!("{} or {}", known.join(", "), super::PLAIN_TUNED),
+                    expected: known.join(", "),
                 });
             }
         }

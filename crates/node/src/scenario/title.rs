@@ -91,9 +91,10 @@ fn outages(outage: &Outage) -> String {
         Outage::Every { every, length, hold, notified } => {
             text(&format_args!("every {every}"), length, hold, notified)
         }
-        Outage::At { at, length, hold, notified } => {
-            text(&format_args!("at {at}"), length, hold, notified)
-        }
+        Outage::At { at, length, hold, notified } => match at {
+            (from, to) if from == to => text(&format_args!("at {from}"), length, hold, notified),
+            (from, to) => text(&format_args!("between {from} and {to}"), length, hold, notified),
+        },
     }
 }
 
