@@ -530,8 +530,8 @@ fn base_12_in_a_storm_registrations_alone_come_to_rest() {
     }
 }
 
-/// The same under an attacker who repeats what was said up to some seconds ago, changes it, cuts it,
-/// or sends it to others: every invariant holds, and what was refused is counted.
+/// The same under an attacker who repeats what was said some time ago, changes it, cuts it, or
+/// sends it to others: every invariant holds, and what was refused is counted.
 #[test]
 fn mod_10_in_a_storm_an_attacker_changes_nothing() {
     for way in [Way::Greeting, Way::Multicast, Way::MobileIp] {
