@@ -19,7 +19,9 @@ pub mod time;
 pub mod timers;
 pub mod units;
 
-pub use engine::{Deadline, Delivery, DropReason, Engine, Input, Notice, Priority, Side, Sink};
+pub use engine::{
+    Deadline, Delivery, DropReason, Engine, HandoffStage, Input, Notice, Priority, Side, Sink,
+};
 pub use event::{Event, EventKind};
 pub use flows::{FlowIndex, FlowKey, Host};
 pub use packet::{Cause, Frame, Packet, PacketId, PacketRef, Payload, StreamId, Transport};
