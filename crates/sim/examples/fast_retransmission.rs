@@ -2,8 +2,8 @@
 //! tells the fixed host: the tables of `docs/fast-retransmission.md`.
 //!
 //! One download at 10 Mbit/s; outages of three lengths at 30 instants each, nobody moves. Median and
-//! largest time from the return of the link to the next byte in order, ms. The argument is the
-//! one-way delay of the wire.
+//! largest time from the return of the link to the next byte in order, ms. Arguments: the one-way
+//! delay of the wire and of the radio, and the lengths of the outages.
 
 use node::scenario::{Switch, parse};
 use node::{Case, Plan, Scenario};
@@ -32,9 +32,13 @@ const FORMS: [(&str, &str, Option<Receiver>); 10] = [
 const INSTANTS: u32 = 30;
 
 fn main() {
-    let wired = std::env::args().nth(1).unwrap_or_else(|| "20ms".to_owned());
-    println!("one way over the wire {wired}; median/largest, ms");
-    for length in ["100ms", "500ms", "2s"] {
+    let mut arguments = std::env::args().skip(1);
+    let wired = arguments.next().unwrap_or_else(|| "20ms".to_owned());
+    let radio = arguments.next().unwrap_or_else(|| "5ms".to_owned());
+    let lengths: Vec<String> = arguments.collect();
+    let lengths = if lengths.is_empty() { ["100ms", "500ms", "2s"].map(String::from).to_vec() } else { lengths };
+    println!("one way {wired} over the wire, {radio} over the air; median/largest, ms");
+    for length in &lengths {
         println!("\noutage of {length}");
         print!("{:<20}", "");
         FORMS.iter().for_each(|(name, ..)| print!("{name:>13}"));
@@ -42,15 +46,17 @@ fn main() {
         let old = "hosts = \"1995\"\ntcp = [\"tahoe\", \"reno\", \"newreno\", \"vegas\", \"sack\"]";
         let new = "tcp = [\"reno\", \"cubic\", \"bbr\"]\nsack = [\"off\", \"on\"]";
         for (era, hosts) in [("1995", old), ("now", new)] {
-            rows(era, &|at, scheme| scenario(hosts, (&wired, length), at, scheme));
+            rows(era, &|at, scheme| {
+                scenario(hosts, (&wired, &radio, length), at, scheme)
+            });
         }
     }
 }
 
-fn scenario(hosts: &str, (wired, length): (&str, &str), at: u32, scheme: &str) -> Scenario {
+fn scenario(hosts: &str, (wired, radio, length): (&str, &str, &str), at: u32, scheme: &str) -> Scenario {
     let text = format!(
-        "rate = \"10Mbit/s\"\ndelay = \"5ms\"\nwired-delay = \"{wired}\"\n{hosts}\n\
-         outage = \"at={at}ms,length={length},notified\"\nschemes = \"{scheme}\"\nduration = \"20s\""
+        "rate = \"10Mbit/s\"\ndelay = \"{radio}\"\nwired-delay = \"{wired}\"\n{hosts}\n\
+         outage = \"at={at}ms,length={length},notified\"\nschemes = \"{scheme}\"\nduration = \"10s\""
     );
     let draft = parse("example", &text).expect("a scenario");
     Scenario::complete(draft).expect("a complete scenario")
