@@ -7,7 +7,6 @@
 use crate::{MobileScheme, Scheme, fast_retransmit, plain, snoop, window};
 use core::fmt;
 use fast_retransmit::config::{Receiver, Trigger};
-use sansio::Duration;
 
 /// One scheme that may be part of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +81,7 @@ const fn layer(
 }
 
 /// All of them.
-pub const LAYERS: [Layer; 9] = {
+pub const LAYERS: [Layer; 8] = {
     const PLAIN: (Family, Place, Worlds) = (Family::Plain, Place::BaseStation, Worlds::SimAndLive);
     const SNOOP: (Family, Place, Worlds) = (Family::Snoop, Place::BaseStation, Worlds::SimAndLive);
     const AT_MOBILE: (Family, Place, Worlds) =
@@ -113,11 +112,6 @@ pub const LAYERS: [Layer; 9] = {
             "fast-retransmit-marked",
             AT_MOBILE,
             "the same with one marked ACK, which the fixed host has to understand",
-        ),
-        layer(
-            "fast-retransmit-held",
-            AT_MOBILE,
-            "the same with one ACK that is always news, since it is held back: for SACK senders",
         ),
         layer(
             "window-mobile",
@@ -247,17 +241,16 @@ impl Stack {
     fn add(&mut self, layer: &Layer) {
         let strict = fast_retransmit::Config::strict();
         let modern = fast_retransmit::Config::modern();
-        let with = |receiver| fast_retransmit::Config { receiver, ..modern };
         match layer.name {
             "snoop" => self.station = snoop(snoop::Config::strict()),
             "snoop-modern" => self.station = snoop(snoop::Config::modern()),
             "fast-retransmit" => self.mobile = Some(modern.into()),
             "fast-retransmit-strict" => self.mobile = Some(strict.into()),
             "fast-retransmit-marked" => {
-                self.mobile = Some(with(Receiver::Marked).into());
+                let receiver = Receiver::Marked;
+                self.mobile = Some(fast_retransmit::Config { receiver, ..modern }.into());
                 self.fixed = FixedHost::ObeysMark;
             }
-            "fast-retransmit-held" => self.mobile = Some(with(Receiver::HeldBack(HOLD)).into()),
             "window-mobile" => self.mobile = Some(window::mobile::Config::modern().into()),
             "window-station" => {
                 self.station = station(window::station::Config::modern());
@@ -286,9 +279,6 @@ impl Stack {
         Stack { station, mobile, ..self }
     }
 }
-
-/// How long an ACK is held back: the time for which Linux delays one (`TCP_DELACK_MIN`).
-const HOLD: Duration = Duration::from_millis(40);
 
 fn snoop(config: snoop::Config) -> Scheme {
     Scheme::Snoop(Box::new(snoop::Agent::new(config)))

@@ -12,20 +12,16 @@ use schemes::fast_retransmit::Config;
 use schemes::fast_retransmit::config::{Receiver, Trigger};
 use trace::Nothing;
 
-const HOLD: Duration = Duration::from_millis(40);
-
 /// Name, schemes, and how the mobile host tells.
-const FORMS: [(&str, &str, Option<Receiver>); 10] = [
+const FORMS: [(&str, &str, Option<Receiver>); 8] = [
     ("plain", "plain", None),
     ("3 ACKs", "fast-retransmit", Some(Receiver::Repeated(3))),
     ("4 ACKs", "fast-retransmit", Some(Receiver::Repeated(4))),
     ("4, D-SACK", "fast-retransmit", Some(Receiver::RepeatedWithBlock(4))),
     ("0, open", "fast-retransmit", Some(Receiver::ClosedAndOpened)),
     ("marked", "fast-retransmit-marked", Some(Receiver::Marked)),
-    ("held", "fast-retransmit", Some(Receiver::HeldBack(HOLD))),
     ("snoop-m", "snoop-modern", None),
     ("snoop-m+4", "snoop-modern+fast-retransmit", Some(Receiver::Repeated(4))),
-    ("snoop-m+held", "snoop-modern+fast-retransmit", Some(Receiver::HeldBack(HOLD))),
 ];
 
 /// Instants of the outage.
@@ -36,7 +32,10 @@ fn main() {
     let wired = arguments.next().unwrap_or_else(|| "20ms".to_owned());
     let radio = arguments.next().unwrap_or_else(|| "5ms".to_owned());
     let lengths: Vec<String> = arguments.collect();
-    let lengths = if lengths.is_empty() { ["100ms", "500ms", "2s"].map(String::from).to_vec() } else { lengths };
+    let lengths = match lengths.is_empty() {
+        true => ["100ms", "500ms", "2s"].map(String::from).to_vec(),
+        false => lengths,
+    };
     println!("one way {wired} over the wire, {radio} over the air; median/largest, ms");
     for length in &lengths {
         println!("\noutage of {length}");
