@@ -390,6 +390,7 @@ mod tests {
             "every=15s,length=300ms",
             "every=15s,length=300ms,hold,notified",
             "every=30s,length=100ms..10s,notified",
+            "every=30s,length=1s,hold,warned=100ms",
             "at=3s,length=1s",
         ] {
             assert_eq!(text.parse::<Outage>().expect(text).to_string(), text);
@@ -422,6 +423,10 @@ mod tests {
             assert!(text.parse::<Loss>().is_err(), "{text}");
         }
         for text in [
+            "every=15s,length=1s,notified,warned=1s",
+            "every=15s,length=1s,warned=1s,warned=1s",
+            "every=15s,length=1s,warned",
+            "every=15s,length=1s,warned=-1s",
             "every=15s",
             "every=1s,length=2s",
             "every=15s,length=2s..1s",
