@@ -1,8 +1,8 @@
 //! How long a mobile host waits for data after an outage of which it knows the end, by what it then
 //! tells the fixed host: the tables of `docs/fast-retransmission.md`.
 //!
-//! One download at 10 Mbit/s; outages of three lengths at 30 instants each, nobody moves. Median and
-//! largest time from the return of the link to the next byte in order, ms. Arguments: the one-way
+//! One download at 10 Mbit/s; outages of three lengths at 30 instants each, nobody moves. Median
+//! and largest time from the return of the link to the next byte in order, ms. Arguments: the one-way
 //! delay of the wire and of the radio, and the lengths of the outages.
 
 use node::scenario::{Switch, parse};
@@ -58,7 +58,8 @@ fn scenario(
 ) -> Scenario {
     let text = format!(
         "rate = \"10Mbit/s\"\ndelay = \"{radio}\"\nwired-delay = \"{wired}\"\n{hosts}\n\
-         outage = \"at={at}ms,length={length},notified\"\nschemes = \"{scheme}\"\nduration = \"10s\""
+         outage = \"at={at}ms,length={length},notified\"\nschemes = \"{scheme}\"\n\
+         duration = \"10s\""
     );
     let draft = parse("example", &text).expect("a scenario");
     Scenario::complete(draft).expect("a complete scenario")

@@ -258,8 +258,7 @@ pub enum ReceiveWindow {
     Tuned,
 }
 
-/// What a sender does on an ACK with the mark of a mobile host whose handoff is over
-/// (`wire::tcp::HANDOFF_MARK`).
+/// What a sender does on an ACK that is marked (`wire::tcp::HANDOFF_MARK`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandoffMark {
     /// The option is unknown to it.

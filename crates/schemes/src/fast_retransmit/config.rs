@@ -58,8 +58,8 @@ pub enum Receiver {
     /// SACK takes no notice of ACKs that tell of no hole (MOD-16), unless the first of them
     /// acknowledges something that the handoff kept from it.
     Repeated(u32),
-    /// As before, each with a block that says that the last byte came twice (RFC 2883), which it did
-    /// not. Measured, and part of no preset, as the next one.
+    /// As before, each with a block that says that the last byte came twice (RFC 2883), which it
+    /// did not. Measured, and part of no preset, as the next one.
     RepeatedWithBlock(u32),
     /// The window closes and opens again.
     ClosedAndOpened,

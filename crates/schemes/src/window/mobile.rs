@@ -10,8 +10,8 @@
 //! the host's own TCP, whose window is open, and is acknowledged (WINC-MH-7).
 //!
 //! We differ: the opening ACK is repeated until data comes, since nobody else tells of a lost one
-//! before the fixed host's persist timer does (MOD-6). Each repetition offers a little more than the
-//! one before, up to what the host offered: two that were alike would count as duplicate ACKs.
+//! before the fixed host's persist timer does (MOD-6). Each repetition offers a little more than
+//! the one before, up to what the host offered: two that were alike would count as duplicate ACKs.
 
 use crate::connections::{Connection, Connections, across};
 use sansio::{
