@@ -18,16 +18,16 @@ test:        ## everything that has to pass: format, lints, structure, tests, do
 bench: build ## the gates of the speed table, in one run
 	bash bench/sim.sh $(LASTHOP)
 
-bench-live:  ## the daemon's back ends beside the kernel's own forwarding (about 3 minutes)
+bench-live:  ## the daemon's back ends beside the kernel's own forwarding (about 6 minutes)
 	bash bench/live.sh
 
 profile: build ## where the simulator's time goes, by crate and function (needs perf)
 	bash bench/profile.sh $(LASTHOP)
 
-measure: build ## what docs/measurements.md shows, on this machine (about 80 minutes)
-	bash bench/measure.sh $(LASTHOP)
+measure: build ## docs/measurements.md and docs/when-not.md, on this machine (two hours; stops and goes on)
+	python3 bench/measure.py $(LASTHOP)
 
-cells: build ## who is helped and who is not, real kernels, 240 cells; renews docs/cells.md (two hours and a half)
+cells: build ## who is helped and who is not, real kernels, 240 cells; renews docs/cells.md (two hours)
 	python3 bench/cells.py $(LASTHOP)
 
 validate: build ## the simulator's senders against the kernel's; renews docs/validation.md (up to an hour)
@@ -42,8 +42,9 @@ lab: build   ## real kernels in network namespaces, our emulated radio, our daem
 LENGTH = 10min
 SEED = 1
 soak:        ## random links and faults for LENGTH=10min from SEED=1 on: every stream whole
-	ulimit -n 20000 && LASTHOP_KILLS=50 LASTHOP_FLOWS=9900 LASTHOP_HALF_OPEN=100000 \
-	  cargo test --release --locked -p lasthop-cli --test transparency -- killed half_open
+	LASTHOP_KILLS=50 LASTHOP_FLOWS=10000 LASTHOP_HALF_OPEN=100000 LASTHOP_VARIANTS=all \
+	  cargo test --release --locked -p lasthop-cli --test transparency -- \
+	  killed half_open exchanges scripts
 	cargo test --release --locked -p lasthop-cli --test transparency -- soak $(LENGTH) $(SEED)
 
 clean:       ## remove what was built and written

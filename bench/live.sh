@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The daemon beside the kernel's own forwarding, in one run: medians over rounds in which every way
 # is measured once, so that a noisy machine is noisy for all. Only ratios count. Needs root (or user
-# namespaces), iproute2 and nftables; leave the machine alone for about three minutes.
+# namespaces), iproute2 and nftables; leave the machine alone for about six minutes.
 # `bench/live.sh [--rounds N] [--seconds S] [--json FILE]`
 set -euo pipefail
 cd "$(dirname "$0")/.."

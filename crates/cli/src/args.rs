@@ -216,7 +216,8 @@ pub(crate) struct LinkArgs {
     pub(crate) arq: Option<String>,
     /// Mobile hosts at the base station, 1 to 1024 (default 1): they share the air, one packet at a
     /// time, and the base station's queue; each has errors and outages, a fixed host and traffic of
-    /// its own. With more than one the table says how they share (not in the lab)
+    /// its own (in the lab, where there are up to 200, they share the radio's). With more than one
+    /// the table says how they share
     #[arg(long, value_name = "N", help_heading = "Path")]
     pub(crate) mobiles: Option<u32>,
     /// Which of them the scheme serves: all, or only the first, which shows what that costs its

@@ -1,7 +1,7 @@
 //! `lasthop schemes`.
 
 use crate::error::Error;
-use node::scenario::{PLAIN_TUNED, Sender};
+use node::scenario::{LAB_ONLY, Sender};
 use schemes::stack::{self, CONFLICTS, LAYERS, Layer};
 use serde::Serialize;
 
@@ -18,14 +18,14 @@ struct Listed {
 
 pub(crate) fn schemes(json: bool) -> Result<(), Error> {
     let mut listed: Vec<Listed> = LAYERS.iter().map(Listed::of).collect();
-    listed.push(Listed {
-        name: PLAIN_TUNED,
+    listed.extend(LAB_ONLY.map(|(name, what)| Listed {
+        name,
         sim: false,
         live: true,
-        place: "fixed host",
-        what: "plain, with tcp_rto_max_ms=1000 and tcp_rto_min_us=20000 at the sender",
+        place: "",
+        what,
         stacks_with: Vec::new(),
-    });
+    }));
     if json {
         let text = serde_json::to_string_pretty(&listed).map_err(Error::usage)?;
         println!("{text}");

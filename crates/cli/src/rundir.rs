@@ -110,6 +110,8 @@ pub(crate) struct LabOutcome {
     pub(crate) radio_mishaps: u64,
     /// The daemon's statistics, if there was one to the end.
     pub(crate) daemon: Option<serde_json::Value>,
+    /// Processor time that it took for the run, seconds.
+    pub(crate) daemon_cpu_s: Option<f64>,
 }
 
 /// A transfer compared byte by byte.
@@ -128,6 +130,9 @@ pub(crate) struct StreamVerdict {
     /// Of messages: by how much the machine was late to write one, at most, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) messages_late_s: Option<f64>,
+    /// From the link's return to the first new ACK at the sender, after each outage, seconds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) stalls_after_outage_s: Vec<f64>,
 }
 
 /// The observer that writes a trace: lines of text, their hash, captures.

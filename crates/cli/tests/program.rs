@@ -308,7 +308,7 @@ fn schemes_and_bench_print_what_the_contract_says() {
     let names: Vec<&str> =
         schemes.as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect();
     let mut known = schemes::stack::LAYERS.map(|layer| layer.name).to_vec();
-    known.push("plain-tuned");
+    known.extend(["plain-tuned", "observe"]);
     assert_eq!(names, known);
     let text = lasthop(&["schemes"]);
     let text = String::from_utf8(text.stdout).expect("text");

@@ -39,8 +39,11 @@ pub enum Schedule {
 /// One planned outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planned {
-    /// When it begins.
+    /// When it begins, at the earliest.
     pub start: Instant,
+    /// By how much later it may begin: drawn uniformly, so that outages of many runs meet their
+    /// flows in any phase.
+    pub spread: Duration,
     /// How long.
     pub length: Length,
 }
@@ -221,7 +224,14 @@ fn joined(planned: &[Planned], seed: u64) -> Vec<Interval> {
     let mut random = Random::new(seed, "outage");
     let mut outages: Vec<Interval> = planned
         .iter()
-        .map(|one| Interval { start: one.start, end: one.start + one.length.draw(&mut random) })
+        .map(|one| {
+            let length = one.length.draw(&mut random);
+            let start = match one.spread {
+                Duration::ZERO => one.start,
+                spread => one.start + random.uniform_time(Duration::ZERO, spread),
+            };
+            Interval { start, end: start + length }
+        })
         .filter(|outage| outage.start < outage.end)
         .collect();
     outages.sort_by_key(|outage| outage.start);

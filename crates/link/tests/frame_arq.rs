@@ -122,7 +122,7 @@ fn a_persistent_link_layer_outlasts_an_outage_that_loses_and_waits_for_one_that_
     let start = Instant::from_nanos(500_000);
     // Seven tries are lost from 0 to 9 ms, the eighth begins with the link's return at 10.5 ms.
     for (mode, air_bytes) in [(Mode::Lose, 8000), (Mode::Hold, 1000)] {
-        let schedule = Schedule::At(vec![Planned { start, length }]);
+        let schedule = Schedule::At(vec![Planned { start, spread: Duration::ZERO, length }]);
         let outages = Spec { schedule, mode, notified: false };
         let config = Config { outages, ..config(frame_arq::Retry::Persistent, 0.0) };
         let (all, hop) = outcomes(&config, 1);

@@ -126,7 +126,7 @@ fn who_has_just_sent_lets_the_other_go_that_came_in_the_meantime() {
 fn nobody_sends_while_an_outage_holds_but_what_still_fits_goes() {
     let length = Length::fixed(Duration::from_millis(10));
     let outages = Spec {
-        schedule: Schedule::At(vec![Planned { start: millis(2), length }]),
+        schedule: Schedule::At(vec![Planned { start: millis(2), spread: Duration::ZERO, length }]),
         mode: Mode::Hold,
         notified: false,
     };

@@ -13,7 +13,8 @@ fn millis(millis: u64) -> Instant {
 }
 
 fn at(start: u64, length: u64) -> Planned {
-    Planned { start: millis(start), length: Length::fixed(Duration::from_millis(length)) }
+    let length = Length::fixed(Duration::from_millis(length));
+    Planned { start: millis(start), spread: Duration::ZERO, length }
 }
 
 /// 1000 bytes take 1 ms; away from 10 ms to 20 ms.
@@ -47,6 +48,32 @@ fn losing_takes_exactly_the_packets_whose_air_time_touches_the_outage() {
     ] {
         assert_eq!(fate(Mode::Lose, start), outcome, "sent at {start}");
     }
+}
+
+/// A planned outage begins in any phase of its spread, and is as long as without one.
+#[test]
+fn a_spread_moves_the_beginning_and_nothing_else() {
+    let length =
+        Length { shortest: Duration::from_millis(100), longest: Duration::from_millis(10_000) };
+    let interval = |seed: u64, spread: Duration| {
+        let schedule = Schedule::At(vec![Planned { start: millis(2_000), spread, length }]);
+        let outages = Outages::new(&Spec { schedule, ..Spec::default() }, seed);
+        let (start, state) = outages.next_transition(Instant::ZERO).expect("it goes away");
+        assert_eq!(state, State::Down);
+        let (end, _) = outages.next_transition(start).expect("it comes back");
+        Interval { start, end }
+    };
+    let mut quarters = [0; 4];
+    for seed in 0..400 {
+        let fixed = interval(seed, Duration::ZERO);
+        let moved = interval(seed, Duration::from_millis(1_000));
+        assert_eq!(fixed.start, millis(2_000));
+        assert_eq!(moved.end.since(moved.start), fixed.end.since(fixed.start), "seed {seed}");
+        let phase = moved.start.since(fixed.start).as_nanos();
+        quarters[(phase * 4 / 1_000_000_001) as usize] += 1;
+    }
+    // 100 each, with a standard deviation of 9.
+    assert!(quarters.iter().all(|count| (65..=135).contains(count)), "{quarters:?}");
 }
 
 #[test]
@@ -234,6 +261,7 @@ proptest! {
         let schedule = match planned {
             Some(planned) => Schedule::At(planned.into_iter().map(|(start, length)| Planned {
                 start: nanos(start),
+                spread: Duration::ZERO,
                 length: Length::fixed(Duration::from_nanos(length)),
             }).collect()),
             None => Schedule::Every {

@@ -104,7 +104,7 @@ fn one_queue_has_room_for_all_together_and_queues_of_their_own_for_each() {
 /// Peer 0 away for longer than peer 1, and until when: lengths are drawn from their seeds.
 fn one_is_away(mode: Mode) -> (Config, u64) {
     let length = Length { shortest: Duration::from_millis(1), longest: Duration::from_millis(10) };
-    let planned = Planned { start: Instant::ZERO, length };
+    let planned = Planned { start: Instant::ZERO, spread: Duration::ZERO, length };
     let outages = Spec { schedule: Schedule::At(vec![planned]), mode, notified: false };
     let end = |seed| {
         let all = link::Outages::new(&outages, seed);

@@ -88,7 +88,7 @@ fn snoop_ack_10_the_packet_is_chosen_when_there_is_an_opportunity() {
 fn an_outage_that_holds_lets_opportunities_pass() {
     let length = Length::fixed(Duration::from_millis(14));
     let outages = Spec {
-        schedule: Schedule::At(vec![Planned { start: millis(8), length }]),
+        schedule: Schedule::At(vec![Planned { start: millis(8), spread: Duration::ZERO, length }]),
         mode: Mode::Hold,
         notified: false,
     };

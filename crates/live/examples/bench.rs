@@ -1,6 +1,7 @@
 //! How much of the kernel's own forwarding is left with a daemon in the path.
 //!
-//! Three hosts in namespaces, joined by veth: fixed host, base station, mobile host. One bulk
+//! Three hosts in namespaces, joined by veth: fixed host, base station (a router, then a bridge),
+//! mobile host. One bulk
 //! transfer down, then a ping-pong of 64 bytes; without a daemon and with each back end, one after
 //! the other, several rounds; with offloads off (packets of the MTU) and on (super-packets). All
 //! of it shares this machine's processors, so only ratios within one run mean anything. The
@@ -15,12 +16,14 @@
 //! not contain it, for a profile.
 
 use anyhow::{Context, Result, bail, ensure};
-use live::daemon::{self, BackEnd, Control, DaemonConfig};
+use live::daemon::{self, BackEnd, Control, DaemonConfig, Forwarding};
 use live::io::inline::Devices;
 use live::lab::Program;
 use live::lab::agent::{Agent, Line};
 use live::lab::network::{FIXED_HOST, MOBILE_HOST, Names};
 use live::sys::namespace::{processes, within};
+use live::sys::packet_ring::Ring;
+use live::sys::packet_socket::Listen;
 use live::sys::{monotonic_nanos, offload};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -28,16 +31,34 @@ use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What forwards: a name, a scheme and a flag for the daemon; no scheme: the kernel.
-const WAYS: [(&str, Option<(&str, &str)>); 4] = [
-    ("kernel", None),
-    ("inline, plain", Some(("plain", "--inline"))),
-    ("inline, snoop-modern", Some(("snoop-modern", "--inline"))),
-    ("fast, snoop-modern", Some(("snoop-modern", "--fast"))),
+/// What forwards, by name.
+const ROUTED: [(&str, Way); 5] = [
+    ("kernel", Way::Kernel),
+    ("kernel, and a ring", Way::Ring),
+    ("inline, plain", Way::Daemon("plain", &["--inline"])),
+    ("inline, snoop-modern", Way::Daemon("snoop-modern", &["--inline"])),
+    ("fast, snoop-modern", Way::Daemon("snoop-modern", &["--fast"])),
 ];
+const BRIDGED: [(&str, Way); 3] = [
+    ("bridge: kernel", Way::Kernel),
+    ("bridge: inline", Way::Daemon("snoop-modern", &["--bridge", "--inline"])),
+    ("bridge: fast", Way::Daemon("snoop-modern", &["--bridge", "--fast"])),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// The kernel alone.
+    Kernel,
+    /// The kernel; a ring shows what passes, and nobody does anything with it: what the fast path
+    /// could be at best.
+    Ring,
+    /// A daemon with a scheme and flags.
+    Daemon(&'static str, &'static [&'static str]),
+}
 /// Bytes per call of the bulk transfer.
 const CHUNK: usize = 256 << 10;
 /// A bulk transfer is counted after this time.
@@ -78,6 +99,7 @@ fn run_daemon(arguments: &[String]) -> Result<()> {
         scheme: text("--scheme")?.to_owned(),
         back_end: if flag("--fast") { BackEnd::Fast } else { BackEnd::Inline },
         control: Control::Standard,
+        forwarding: if flag("--bridge") { Forwarding::Bridge } else { Forwarding::Routed },
         ..DaemonConfig::base_station(devices, vec![text("--mobile")?.parse()?])
     };
     daemon::run(&config)
@@ -89,7 +111,7 @@ struct Network {
 }
 
 impl Network {
-    fn build(offloads: bool) -> Result<Self> {
+    fn build(offloads: bool, forwarding: Forwarding) -> Result<Self> {
         let network = Network { names: Names::new(6) };
         let Names { fixed, base, mobile, .. } = &network.names;
         shell(&format!(
@@ -101,15 +123,37 @@ impl Network {
             done
             ip link add net0 netns {fixed} type veth peer name wired netns {base}
             ip link add net0 netns {mobile} type veth peer name radio netns {base}
-            ip -n {fixed} addr add {FIXED_HOST}/24 dev net0
-            ip -n {mobile} addr add {MOBILE_HOST}/24 dev net0
-            ip -n {base} addr add 10.78.1.254/24 dev wired
-            ip -n {base} addr add 10.78.2.254/24 dev radio
             for d in wired radio; do ip -n {base} link set $d up; done
-            for n in {fixed} {mobile}; do ip -n $n link set net0 up; done
-            ip -n {fixed} route add default via 10.78.1.254 congctl cubic
-            ip -n {mobile} route add default via 10.78.2.254 congctl cubic
-            ip netns exec {base} sysctl -qw net.ipv4.ip_forward=1"
+            for n in {fixed} {mobile}; do ip -n $n link set net0 up; done"
+        ))?;
+        let (fixed_via, mobile_via) = match forwarding {
+            Forwarding::Routed => {
+                shell(&format!(
+                    "set -e
+                    ip -n {fixed} addr add {FIXED_HOST}/24 dev net0
+                    ip -n {mobile} addr add {MOBILE_HOST}/24 dev net0
+                    ip -n {base} addr add 10.78.1.254/24 dev wired
+                    ip -n {base} addr add 10.78.2.254/24 dev radio
+                    ip netns exec {base} sysctl -qw net.ipv4.ip_forward=1"
+                ))?;
+                ("via 10.78.1.254", "via 10.78.2.254")
+            }
+            Forwarding::Bridge => {
+                shell(&format!(
+                    "set -e
+                    ip -n {base} link add br0 type bridge
+                    for d in wired radio; do ip -n {base} link set $d master br0; done
+                    ip -n {base} link set br0 up
+                    ip -n {fixed} addr add {FIXED_HOST}/32 dev net0
+                    ip -n {mobile} addr add {MOBILE_HOST}/32 dev net0"
+                ))?;
+                ("dev net0", "dev net0")
+            }
+        };
+        shell(&format!(
+            "set -e
+            ip -n {fixed} route add default {fixed_via} congctl cubic
+            ip -n {mobile} route add default {mobile_via} congctl cubic"
         ))?;
         if !offloads {
             for (name, device) in
@@ -239,14 +283,51 @@ fn echo(network: &Network, daemon: Option<u32>) -> Result<Vec<f64>> {
     })
 }
 
-fn measure(network: &Network, way: Option<(&str, &str)>, lasting: Duration) -> Result<Measured> {
+/// A ring on the wired device, drained each millisecond as long as this lives.
+struct Looking {
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<Result<()>>>,
+}
+
+impl Looking {
+    fn begin(base: &str) -> Looking {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, base) = (stop.clone(), base.to_owned());
+        let look = move || {
+            within(&base, || {
+                let mut ring = Ring::open("wired", Listen::Tcp)?;
+                while !stopped.load(Ordering::Relaxed) {
+                    ring.drain(usize::MAX, drop);
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Ok(())
+            })
+        };
+        Looking { stop, thread: Some(std::thread::spawn(look)) }
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(Err(error)) = self.thread.take().and_then(|thread| thread.join().ok()) {
+            eprintln!("{error:#}");
+        }
+    }
+}
+
+fn measure(network: &Network, way: Way, lasting: Duration) -> Result<Measured> {
     let path = std::env::current_exe().context("find this program")?;
-    let start = |(scheme, flag): (&str, &str)| {
-        let arguments = ["daemon", flag].map(Into::into).to_vec();
+    let start = |scheme: &str, flags: &[&str]| {
+        let arguments = ["daemon"].iter().chain(flags).map(Into::into).collect();
         let program = Program { path: path.clone(), arguments };
         Agent::start(&program, scheme, &network.names.base, &Line::default())
     };
-    let agent = way.map(start).transpose()?;
+    let agent = match way {
+        Way::Daemon(scheme, flags) => Some(start(scheme, flags)?),
+        Way::Kernel | Way::Ring => None,
+    };
+    let _looking = matches!(way, Way::Ring).then(|| Looking::begin(&network.names.base));
     let processor = || -> Result<f64> {
         let process = network.daemon()?;
         let text = std::fs::read_to_string(format!("/proc/{process}/schedstat"))?;
@@ -289,19 +370,10 @@ fn bench(arguments: &[String]) -> Result<()> {
     let lasting = Duration::from_secs_f64(seconds);
     live::lab::prepare()?;
     let only = value(arguments, "--only").unwrap_or_default();
-    let ways: Vec<_> = WAYS.iter().filter(|(name, _)| name.contains(only)).collect();
-    ensure!(!ways.is_empty(), "no way's name contains {only:?}");
     let mut rows = Vec::new();
     for offloads in [false, true] {
         if value(arguments, "--offloads").is_some_and(|wanted| (wanted == "on") != offloads) {
             continue;
-        }
-        let network = Network::build(offloads)?;
-        let mut all = vec![Vec::new(); ways.len()];
-        for _ in 0..rounds {
-            for ((_, way), measured) in ways.iter().zip(&mut all) {
-                measured.push(measure(&network, *way, lasting)?);
-            }
         }
         let title = if offloads { "offloads on" } else { "packets of the MTU" };
         println!("\n{title}, medians of {rounds} rounds of {seconds} s\n");
@@ -309,33 +381,27 @@ fn bench(arguments: &[String]) -> Result<()> {
             "{:<22} {:>8} {:>10} {:>12} {:>10} {:>10} {:>9}",
             "", "Gbit/s", "of kernel", "ns per frame", "echo p50", "echo p99", "overruns"
         );
-        let kernel = median(&all[0], |measured| measured.bits_per_second);
-        for ((name, _), measured) in ways.iter().zip(&all) {
-            let of = |get: fn(&Measured) -> f64| median(measured, get);
-            let bits_per_second = of(|measured| measured.bits_per_second);
-            let frame_nanos = of(|measured| measured.frame_nanos);
-            let (p50, p99) = (of(|one| one.echo_p50_micros), of(|one| one.echo_p99_micros));
-            let overruns = of(|one| one.overruns);
-            let ratio = bits_per_second / kernel;
-            println!(
-                "{name:<22} {:>8.2} {ratio:>10.2} {frame_nanos:>12.0} {p50:>7.1} us {p99:>7.1} us \
-                 {overruns:>9.0}",
-                bits_per_second / 1e9
-            );
-            rows.push(json!({
-                "offloads": offloads,
-                "way": name,
-                "bits_per_second": bits_per_second,
-                "of_kernel": ratio,
-                "frame_nanos": frame_nanos,
-                "echo_p50_micros": p50,
-                "echo_p99_micros": p99,
-                "overruns": overruns,
-                "rounds_bits_per_second":
-                    measured.iter().map(|one| one.bits_per_second).collect::<Vec<f64>>(),
-            }));
+        for (forwarding, ways) in
+            [(Forwarding::Routed, &ROUTED[..]), (Forwarding::Bridge, &BRIDGED)]
+        {
+            let ways: Vec<_> = ways.iter().filter(|(name, _)| name.contains(only)).collect();
+            if ways.is_empty() {
+                continue;
+            }
+            let network = Network::build(offloads, forwarding)?;
+            let mut all = vec![Vec::new(); ways.len()];
+            for _ in 0..rounds {
+                for ((_, way), measured) in ways.iter().zip(&mut all) {
+                    measured.push(measure(&network, *way, lasting)?);
+                }
+            }
+            let kernel = median(&all[0], |measured| measured.bits_per_second);
+            for ((name, _), measured) in ways.iter().zip(&all) {
+                rows.push(row(name, measured, (offloads, kernel)));
+            }
         }
     }
+    ensure!(!rows.is_empty(), "no way's name contains {only:?}");
     if let Some(file) = value(arguments, "--json") {
         let text = serde_json::to_string_pretty(&json!({
             "rounds": rounds,
@@ -345,4 +411,31 @@ fn bench(arguments: &[String]) -> Result<()> {
         std::fs::write(file, text + "\n").with_context(|| format!("write {file}"))?;
     }
     Ok(())
+}
+
+/// Prints a way's medians, and returns them.
+fn row(name: &str, rounds: &[Measured], (offloads, kernel): (bool, f64)) -> serde_json::Value {
+    let of = |get: fn(&Measured) -> f64| median(rounds, get);
+    let bits_per_second = of(|measured| measured.bits_per_second);
+    let frame_nanos = of(|measured| measured.frame_nanos);
+    let (p50, p99) = (of(|one| one.echo_p50_micros), of(|one| one.echo_p99_micros));
+    let overruns = of(|one| one.overruns);
+    let ratio = bits_per_second / kernel;
+    println!(
+        "{name:<22} {:>8.2} {ratio:>10.2} {frame_nanos:>12.0} {p50:>7.1} us {p99:>7.1} us \
+         {overruns:>9.0}",
+        bits_per_second / 1e9
+    );
+    json!({
+        "offloads": offloads,
+        "way": name,
+        "bits_per_second": bits_per_second,
+        "of_kernel": ratio,
+        "frame_nanos": frame_nanos,
+        "echo_p50_micros": p50,
+        "echo_p99_micros": p99,
+        "overruns": overruns,
+        "rounds_bits_per_second":
+            rounds.iter().map(|one| one.bits_per_second).collect::<Vec<f64>>(),
+    })
 }

@@ -35,16 +35,33 @@ impl Virtio {
     pub const BYTES: usize = 10;
     /// Nothing is left to do.
     const COMPLETE: [u8; Virtio::BYTES] = [0; Virtio::BYTES];
-    const NEEDS_CHECKSUM: u8 = 1;
+    pub(crate) const NEEDS_CHECKSUM: u8 = 1;
     const CHECKSUM_VERIFIED: u8 = 2;
-    const TCP_V4: u8 = 1;
-    const TCP_V6: u8 = 4;
+    pub(crate) const TCP_V4: u8 = 1;
+    pub(crate) const TCP_V6: u8 = 4;
     const WITH_CWR: u8 = 0x80;
 
     /// Reads the fields that matter here; numbers are in the machine's own byte order.
     pub fn parse(prefix: &[u8; Virtio::BYTES]) -> Virtio {
         let [flags, kind, _, _, low, high, ..] = *prefix;
         Virtio { flags, kind, segment_bytes: u16::from_ne_bytes([low, high]) }
+    }
+
+    /// The prefix of a TCP super-packet whose checksum is still to be completed: its `kind`, where
+    /// in the frame its headers end and where its TCP header begins, both with the prefix, and
+    /// payload bytes of each segment but the last.
+    pub(crate) fn super_packet(
+        kind: u8,
+        (headers, tcp_at): (usize, usize),
+        segment_bytes: usize,
+    ) -> [u8; Virtio::BYTES] {
+        const CHECKSUM_AT: u16 = 16;
+        let words = [headers - Self::BYTES, segment_bytes, tcp_at - Self::BYTES];
+        let [length, step, start] = words.map(|word| (word as u16).to_ne_bytes());
+        let offset = CHECKSUM_AT.to_ne_bytes();
+        let mut prefix = [Self::NEEDS_CHECKSUM, kind, 0, 0, 0, 0, 0, 0, 0, 0];
+        prefix[2..].copy_from_slice(&[length, step, start, offset].concat());
+        prefix
     }
 
     /// Whether the transport checksum is worth reading: not if it is still to be completed, or was
@@ -181,7 +198,8 @@ pub fn write(packet: &Packet, onward: Onward) -> Result<Outgoing, Unwritable> {
                 }
                 Onward::Bridged(_) => Virtio::BYTES,
             };
-            Ok(Outgoing { head, rest: frame.bytes.slice(rest..) })
+            let rest = frame.bytes.slice(rest..);
+            Ok(Outgoing { headers: headers(packet, head, &rest), head, rest })
         }
         _ => {
             head.push(&Virtio::COMPLETE);
@@ -190,8 +208,18 @@ pub fn write(packet: &Packet, onward: Onward) -> Result<Outgoing, Unwritable> {
                 Onward::Routed(_) => datagram(packet)?,
                 Onward::Bridged(_) => emit(packet, &packet.ip)?,
             };
-            Ok(Outgoing { head, rest: rest.into() })
+            Ok(Outgoing { headers: headers(packet, head, &rest), head, rest: rest.into() })
         }
+    }
+}
+
+/// Bytes of the headers of a frame with a TCP segment; 0 if it is none.
+fn headers(packet: &Packet, head: Head, rest: &[u8]) -> u8 {
+    let bytes = head.as_bytes().len() + rest.len();
+    let headers = bytes.saturating_sub(packet.payload.len() as usize);
+    match packet.transport {
+        Transport::Tcp(_) => u8::try_from(headers).unwrap_or(0),
+        _ => 0,
     }
 }
 

@@ -446,7 +446,11 @@ fn outages(outage: Outage) -> outage::Spec {
             notified: told != Told::Nobody,
         },
         Outage::At { at, length: range, hold, told } => {
-            let planned = outage::Planned { start: Instant::ZERO + at.0, length: length(range) };
+            let planned = outage::Planned {
+                start: Instant::ZERO + at.0.0,
+                spread: at.1.0.saturating_sub(at.0.0),
+                length: length(range),
+            };
             outage::Spec {
                 schedule: outage::Schedule::At(vec![planned]),
                 mode: mode(hold),

@@ -73,7 +73,7 @@ fn neighbour(goodputs: &[f64]) -> f64 {
 }
 
 /// Sets [`Mobiles::neighbour_change`] in each row beside whose scheme `plain` was run.
-pub(crate) fn hold_against_plain(rows: &mut [Row]) {
+pub fn hold_against_plain(rows: &mut [Row]) {
     let changes: Vec<Option<Mean>> = rows.iter().map(|row| change(row, rows)).collect();
     for (row, change) in rows.iter_mut().zip(changes) {
         if let Some(mobiles) = &mut row.mobiles {

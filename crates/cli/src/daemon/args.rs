@@ -49,6 +49,9 @@ pub(crate) struct BaseStationArgs {
     /// The scheme (default: snoop-modern)
     #[arg(long, conflicts_with = "config")]
     pub(crate) scheme: Option<String>,
+    /// Help flows from their first packet, or only once something shows that a radio is there
+    #[arg(long, value_enum, default_value_t, conflicts_with = "config")]
+    pub(crate) help_from: HelpFrom,
     /// The radio's rate, which bounds probing; measured if not given
     #[arg(long, value_name = "RATE", conflicts_with = "config")]
     pub(crate) radio_rate: Option<String>,
@@ -56,6 +59,16 @@ pub(crate) struct BaseStationArgs {
     /// input (-)
     #[arg(long, value_name = "PATH", conflicts_with = "config")]
     pub(crate) control: Option<String>,
+}
+
+/// From when on a flow is helped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum HelpFrom {
+    /// 14,600 bytes of it are acknowledged, or 8 of 10,000 segments had to be repaired
+    #[default]
+    Evidence,
+    /// Its first packet
+    FirstPacket,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ use args::{BaseStationArgs, Daemon};
 use live::daemon::{self, BackEnd, Control, DaemonConfig, Place, machine, settings};
 use live::io::inline::Devices;
 use node::scenario::{QuantityError, Rate};
+use schemes::snoop::config::HelpFrom;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn daemon(command: &Daemon) -> Result<(), Error> {
@@ -70,6 +71,10 @@ fn of_options(args: &BaseStationArgs) -> Result<DaemonConfig, Error> {
             None => Control::Nobody,
             Some("-") => Control::Standard,
             Some(path) => Control::Socket(PathBuf::from(path)),
+        },
+        help_from: match args.help_from {
+            args::HelpFrom::Evidence => HelpFrom::EVIDENCE,
+            args::HelpFrom::FirstPacket => HelpFrom::FirstPacket,
         },
         // The lab's figures are those of the engine with every packet in its hands.
         back_end: BackEnd::Inline,

@@ -9,11 +9,12 @@ use crate::compare::{Judged, print, verdict};
 use crate::error::Error;
 use crate::progress::bar;
 use crate::{options, page, rundir, table};
+use live::lab::network::MOBILES_MAX;
 use live::lab::{self, Lab, Program, RunSetup, Stopped};
 use live::{doctor, radio};
 use node::plan::NotSimulated;
 use node::scenario::{
-    Amount, Departures, Direction, Hosts, Outage, Size, Switch, Time, Told, Traffic,
+    Amount, Departures, Direction, Hosts, Outage, Served, Size, Switch, Time, Told, Traffic,
 };
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
@@ -42,7 +43,9 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
         rundir::prepare(&args.output.out)?;
     }
     lab::prepare().map_err(stopped)?;
-    let mut arguments: Vec<OsString> = ["daemon", "base-station"].map(OsString::from).to_vec();
+    // The last hop is a radio: nothing has to show that first.
+    let words = ["daemon", "base-station", "--help-from", "first-packet"];
+    let mut arguments: Vec<OsString> = words.map(OsString::from).to_vec();
     if scenario.recorded.down_capacity.is_none() {
         // What departs from the daemon is not what goes onto the air: that is the radio's to say.
         // A recorded capacity is no one rate; then the daemon measures.
@@ -114,6 +117,7 @@ fn with_predictions(
             rows.extend(prediction);
         }
     }
+    study::mobiles::hold_against_plain(&mut rows);
     Ok(Comparison { rows, complete })
 }
 
@@ -172,8 +176,8 @@ pub(crate) fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSe
         let message = "--hosts 1995: the lab has this machine's kernel; use hosts = modern";
         return Err(Error::Usage(message.into()));
     }
-    if scenario.mobiles > 1 {
-        let message = "the lab has one mobile host; leave it out, or compare in the simulator";
+    if scenario.mobiles > MOBILES_MAX {
+        let message = format!("the lab has up to {MOBILES_MAX}; compare more in the simulator");
         return Err(Error::Usage(format!("--mobiles {}: {message}", scenario.mobiles)));
     }
     check_worlds(case)?;
@@ -200,6 +204,8 @@ pub(crate) fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSe
             Amount::Size(size) => lab::Amount::Size(size.0),
             Amount::Duration(duration) => lab::Amount::Duration(duration.0),
         },
+        mobiles: scenario.mobiles,
+        serves_first: scenario.served == Served::First,
         mss: (scenario.mss.0 != 1460).then_some(scenario.mss.0 as u16),
         window_bytes: (Ok(scenario.window) != default_window).then_some(scenario.window.0 as u32),
         patience: plan.until.min(PATIENCE_MAX),

@@ -6,14 +6,16 @@ use crate::page;
 use crate::rundir::{self, LabOutcome, Recorder, RunFolder, State, StreamVerdict, Trace};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use indicatif::ProgressBar;
+use live::lab::run::StreamResult;
 use live::lab::{Lab, LabRun, Program};
 use live::radio::{self, Scheduling};
 use node::{Case, Plan, Scenario};
 use sansio::Instant;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use study::row::{Lateness, Row, Sample, World};
-use trace::metrics::TransferSpec;
+use trace::metrics::{Transfer, TransferSpec};
 use trace::timeline::Timeline;
 
 /// What is to be run, and where its records go.
@@ -46,7 +48,13 @@ struct Done {
 }
 
 /// Labs side by side at most: they share the machine's cores, and what is late is no longer true.
-const LANES_MAX: usize = 16;
+/// So many only where runs mostly wait, as in long outages.
+const LANES_MAX: usize = 32;
+/// So many begin at once. Each further one begins a second after the one before, so that runs that
+/// mostly wait do not all send at the same time.
+const LANES_AT_ONCE: u32 = 8;
+/// Looks in a second whether there is still something to begin.
+const LOOKS: u32 = 20;
 
 impl Work<'_> {
     /// All cases with all seeds, the seeds outermost, so that what changes on the machine meets
@@ -59,6 +67,12 @@ impl Work<'_> {
         let lanes = jobs.clamp(1, LANES_MAX).min(runs.len());
         let next = AtomicUsize::new(0);
         let lane = |number: u32| {
+            for _ in 0..(number + 1).saturating_sub(LANES_AT_ONCE) * LOOKS {
+                if next.load(Ordering::Relaxed) >= runs.len() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_secs(1) / LOOKS);
+            }
             let mut done = Vec::new();
             let mut take = || runs.get(next.fetch_add(1, Ordering::Relaxed)).copied();
             let ended = self.lane(number, &mut take, &mut done);
@@ -162,23 +176,29 @@ impl Work<'_> {
         let mut transfers = specs.iter().zip(&ran.measures.transfers);
         let finished = transfers.all(|(spec, one)| spec.size.is_none() || one.complete);
         let radio_late = Some(lateness(&ran.lateness));
-        let verdict = |stream: &live::lab::run::StreamResult| StreamVerdict {
+        let verdict = |(stream, measured): (&StreamResult, &Transfer)| StreamVerdict {
             accepted_at: SocketAddr::new(stream.accepted_at.address, stream.accepted_at.port),
             sent_bytes: stream.sent_bytes,
             received_bytes: stream.received_bytes,
             sha256: if stream.intact { "same" } else { "differs" },
             retransmissions: stream.retransmissions,
             messages_late_s: stream.messages_late.map(sansio::Duration::as_secs_f64),
+            stalls_after_outage_s: measured
+                .stalls_after_outage
+                .iter()
+                .map(|stall| stall.as_secs_f64())
+                .collect(),
         };
         let outage = |(from, until): &(Instant, Option<Instant>)| {
             (from.as_secs_f64(), until.map(Instant::as_secs_f64))
         };
         let outcome = LabOutcome {
             outages_s: ran.outages.iter().map(outage).collect(),
-            streams: ran.streams.iter().map(verdict).collect(),
+            streams: ran.streams.iter().zip(&ran.measures.transfers).map(verdict).collect(),
             radio_late_s: radio_late,
             radio_mishaps: ran.mishaps,
             daemon: ran.daemon,
+            daemon_cpu_s: ran.daemon_processor.map(sansio::Duration::as_secs_f64),
         };
         let sample = Sample {
             seed,

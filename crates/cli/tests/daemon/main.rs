@@ -148,6 +148,28 @@ fn a_device_that_goes_and_returns_is_waited_for() {
     });
 }
 
+#[test]
+fn the_radios_carrier_is_a_notice_that_the_link_is_gone_or_back() {
+    isolated("the_radios_carrier_is_a_notice_that_the_link_is_gone_or_back", || {
+        let net = Net::new("carrier");
+        net.configure("mode = \"help\"\n[log]\nlevel = \"debug\"\n");
+        let daemon = net.daemon(&[], &[]);
+        transfer(MOBILE_V4, || {
+            pause(300);
+            let at = |what: &str| sh(&format!("ip -n {MOBILE} {what}"));
+            at("link set net0 down");
+            wait_until("it is gone", || daemon.log().contains("event=carrier is=false"));
+            pause(500);
+            at("link set net0 up");
+            at("route add default via 10.79.2.254");
+            wait_until("it is back", || daemon.log().contains("event=carrier is=true"));
+            wait_until("it restarts", || daemon.log().contains("link is back"));
+        });
+        // While it is gone nobody probes but once a second.
+        assert!(daemon.count("/scheme/probes") <= 2, "{}", daemon.ask("stats"));
+    });
+}
+
 /// Half of the flows are left alone: they are told of, too, and what a class gains is measured.
 #[test]
 fn worth_a_control_group_passes_untouched_and_is_compared_with() {

@@ -1,12 +1,15 @@
 //! Every exchange with the daemon and without, in two networks side by side; the notes compared.
 
-use crate::exchanges::{self, Exchange};
+use crate::exchanges::{self, Exchange, Handler};
 use crate::load::Stopwatch;
-use crate::net::{Host, Net, Path, VARIANTS, Variant};
+use crate::net::{Host, Net, Path};
 use crate::stage::{Lacking, Stage};
+use crate::variant::{self, USUAL, VARIANTS, Variant};
 use crate::watch::Watch;
 use anyhow::{Context, Result, ensure};
+use live::daemon::Forwarding;
 use live::lab::agent::Agent;
+use std::collections::BTreeMap;
 
 /// How an exchange went.
 enum Played {
@@ -53,28 +56,56 @@ fn on(path: &Path, fits: impl Fn(&Exchange) -> bool) {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
+/// The networks of a track, each made when it is needed first: without a daemon, and one for each
+/// variant.
+struct Nets<'a> {
+    path: &'a Path,
+    lane: u32,
+    made: BTreeMap<String, Net>,
+}
+
+impl Nets<'_> {
+    fn make(&mut self, name: &str, forwarding: Forwarding) -> Result<()> {
+        if !self.made.contains_key(name) {
+            let lane = self.lane + self.made.len() as u32;
+            let net = Net::with_box(forwarding, lane, self.path)?;
+            self.made.insert(name.to_owned(), net);
+        }
+        Ok(())
+    }
+}
+
+/// The variants in which an exchange of a track is played: the usual ones, and one of the others in
+/// turn, unless all are asked for.
+fn chosen(track: u32) -> Vec<&'static Variant> {
+    let others = VARIANTS.len() - USUAL;
+    let is_chosen = |number: usize| {
+        variant::all_are_asked_for() || number < USUAL || number - USUAL == track as usize % others
+    };
+    (0..VARIANTS.len())
+        .filter(|number| is_chosen(*number))
+        .map(|number| &VARIANTS[number])
+        .collect()
+}
+
 /// Plays exchanges one after the other; returns what was not as it has to be.
 fn play_all(path: &Path, track: u32, exchanges: Vec<&Exchange>) -> Result<Vec<String>> {
-    let lane = 20 + track * (1 + VARIANTS.len() as u32);
-    let off = Net::new(lane, path)?;
-    let mut nets = Vec::new();
-    for (lane, variant) in (lane + 1..).zip(VARIANTS) {
-        nets.push((variant, Net::new(lane, path)?));
-    }
+    let mut nets = Nets { path, lane: 20 + track * 10, made: BTreeMap::new() };
     let mut different = Vec::new();
     for exchange in exchanges {
         let began = Stopwatch::start();
-        let (without, with) = std::thread::scope(|scope| {
-            let without = scope.spawn(|| play(&off, None, exchange));
-            let each = |(variant, net)| scope.spawn(move || play(net, Some(variant), exchange));
-            let with: Vec<_> = nets.iter().map(|(variant, net)| each((variant, net))).collect();
-            let with: Vec<_> = with.into_iter().map(|one| one.join().expect("no panic")).collect();
-            (without.join().expect("no panic"), with)
-        });
-        for ((variant, _), with) in nets.iter().zip(&with) {
-            different.extend(difference(exchange, variant, &without, with));
+        let variants = chosen(track);
+        for variant in &variants {
+            nets.make(&variant.forwarding.to_string(), variant.forwarding)?;
+            nets.make(variant.name, variant.forwarding)?;
         }
-        match &without {
+        let played = play_side_by_side(&nets, &variants, exchange);
+        let without = |variant: &Variant| &played[&variant.forwarding.to_string()];
+        for variant in variants {
+            let (without, with) = (without(variant), &played[variant.name]);
+            different.extend(difference(exchange, variant, without, with));
+        }
+        match &played[&Forwarding::Routed.to_string()] {
             Ok(Played::Lacking(what)) => {
                 println!("  {}: not on this kernel: {what}", exchange.name);
             }
@@ -82,6 +113,29 @@ fn play_all(path: &Path, track: u32, exchanges: Vec<&Exchange>) -> Result<Vec<St
         }
     }
     Ok(different)
+}
+
+/// Plays an exchange in variants, and in their networks without a daemon; by name of the network.
+fn play_side_by_side(
+    nets: &Nets<'_>,
+    variants: &[&'static Variant],
+    exchange: &Exchange,
+) -> BTreeMap<String, Result<Played>> {
+    let mut plays: BTreeMap<String, Option<&'static Variant>> = BTreeMap::new();
+    for variant in variants {
+        plays.insert(variant.forwarding.to_string(), None);
+        plays.insert(variant.name.to_owned(), Some(variant));
+    }
+    std::thread::scope(|scope| {
+        let each = |(name, variant): (String, Option<&'static Variant>)| {
+            let net = &nets.made[&name];
+            let thread = scope.spawn(move || play(net, variant, exchange));
+            (name, thread)
+        };
+        let threads: Vec<_> = plays.into_iter().map(each).collect();
+        let ended = threads.into_iter();
+        ended.map(|(name, thread)| (name, thread.join().expect("no panic"))).collect()
+    })
 }
 
 /// What is not as it has to be; nothing if all is.
@@ -138,11 +192,16 @@ fn play(net: &Net, variant: Option<&Variant>, exchange: &Exchange) -> Result<Pla
         };
     }
     if let Some(daemon) = daemon {
-        // It has taken part, or all this shows nothing.
         let statistics = daemon.statistics()?;
-        let whose = if exchange.of_the_kernel { "left_to_kernel" } else { "taken" };
-        let count = statistics["packets"][whose].as_u64().context("a count")?;
-        ensure!(count > 0, "no packet is counted as {whose}: {statistics}");
+        let count = |whose: &str| statistics["packets"][whose].as_u64().context("a count");
+        let is_bridge = net.forwarding == Forwarding::Bridge;
+        let (whose, counted) = match exchange.handler {
+            Handler::NobodyOnABridge if is_bridge => ("nothing", 1),
+            Handler::Kernel => ("left_to_kernel", count("left_to_kernel")?),
+            Handler::Router if !is_bridge => ("left_to_kernel", count("left_to_kernel")?),
+            _ => ("taken or seen", count("taken")? + count("seen")?),
+        };
+        ensure!(counted > 0, "no packet is counted as {whose}: {statistics}");
     }
     Ok(Played::Notes(stage.into_log(), wrong?))
 }

@@ -1,15 +1,18 @@
 //! What is done to the daemon while connections go through it: killed, stopped, started, filled.
 
 use crate::load::{Dice, Load, Stopwatch};
-use crate::net::{Family, Host, Net, Path, VARIANTS};
+use crate::net::{Family, Host, Net, Path};
 use crate::stage::Stage;
+use crate::variant::{self, USUAL, VARIANTS};
 use anyhow::{Context, Result, bail, ensure};
+use live::daemon::Forwarding;
 use live::lab::agent::{Agent, Line};
 use rustix::net::sockopt;
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use std::time::Duration;
 
-/// How often the daemon is killed, unless LASTHOP_KILLS says otherwise.
-const KILLS: u64 = 8;
+/// How often the daemon is killed on each kind of box, unless LASTHOP_KILLS says otherwise.
+const KILLS: u64 = 6;
 /// The longest that a stream may stand still beyond what it does without a daemon: what waits in
 /// the daemon's sockets is lost with it, and the air may lose its first two retransmissions. Three
 /// timeouts of Linux in a row: 200, 400 and 800 ms, and what the round trip adds.
@@ -21,6 +24,9 @@ fn number(name: &str, default: u64) -> u64 {
     let read = |text: String| text.parse().unwrap_or_else(|_| panic!("{name}={text}: a number"));
     std::env::var(name).map_or(default, read)
 }
+
+/// Until other settings are in force.
+const RELOADED_IN: Duration = Duration::from_secs(5);
 
 /// Two streams each way.
 fn load(net: &Net) -> Result<Load> {
@@ -38,25 +44,29 @@ fn longest(load: Load) -> Result<Duration> {
 }
 
 pub(crate) fn killed_at_random_instants() {
-    killed().unwrap_or_else(|error| panic!("{error:#}"));
+    for forwarding in [Forwarding::Routed, Forwarding::Bridge] {
+        killed(forwarding).unwrap_or_else(|error| panic!("{forwarding}: {error:#}"));
+    }
 }
 
-fn killed() -> Result<()> {
+fn killed(forwarding: Forwarding) -> Result<()> {
     let (kills, mut dice) = (number("LASTHOP_KILLS", KILLS), Dice(number("LASTHOP_SEED", 1)));
     let path = Path::lossy(0.01, 1);
-    let (net, off) = (Net::new(30, &path)?, Net::new(31, &path)?);
+    let make = |lane| Net::with_box(forwarding, lane, &path);
+    let (net, off) = (make(30)?, make(31)?);
+    let variants = variant::on(forwarding);
     let (streams, alone) = (load(&net)?, load(&off)?);
     let mut slowest = Duration::ZERO;
     for number in 0..kills {
-        let variant = &VARIANTS[number as usize % VARIANTS.len()];
+        let variant = variants[number as usize % variants.len()];
         let daemon = net.daemon(variant, Family::V4)?;
         if number == 0 {
-            let second = net.daemon_on(&Line::default(), variant, Family::V4);
+            let second = variant.start(&net, &Line::default(), Family::V4);
             let second = second.err().context("a second daemon starts beside the first")?;
             ensure!(second.to_string().contains("another daemon runs here"), "{second:#}");
         }
         std::thread::sleep(dice.millis(20, 400));
-        if number % 4 == 3 {
+        if number % 3 == 2 {
             // An upgrade: it is stopped, and the next one started.
             drop(daemon);
             ensure!(net.is_clear()?, "a stopped daemon left rules");
@@ -72,10 +82,57 @@ fn killed() -> Result<()> {
     }
     let (with, without) = (longest(streams)?, longest(alone)?);
     println!(
-        "  {kills} daemons ended; rules gone within {slowest:?}; longest stall {with:?}, \
-         without a daemon {without:?}"
+        "  {forwarding}: {kills} daemons ended; rules gone within {slowest:?}; longest stall \
+         {with:?}, without a daemon {without:?}"
     );
     ensure!(with < without + EXTRA_STALL_MAX, "{with:?}, without a daemon {without:?}");
+    Ok(())
+}
+
+pub(crate) fn a_router_becomes_a_bridge_under_load() {
+    becomes_a_bridge().unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// The box is made a bridge while streams go through it; its daemon is told by its file.
+fn becomes_a_bridge() -> Result<()> {
+    let net = Net::new(33, &Path::lossy(0.01, 1))?;
+    let daemon = net.daemon(&VARIANTS[USUAL], Family::V4)?;
+    let streams = load(&net)?;
+    std::thread::sleep(Duration::from_millis(300));
+    let hang_up = || {
+        let process = Pid::from_raw(daemon.process() as i32).context("its number")?;
+        kill_process(process, Signal::HUP).context("hang up")
+    };
+    let taken = || -> Result<u64> {
+        let statistics = daemon.statistics()?;
+        statistics["packets"]["taken"].as_u64().context("a count")
+    };
+    for back_end in ["inline", "fast"] {
+        if back_end == "inline" {
+            net.join()?;
+        }
+        let lines = format!("back-end = \"{back_end}\"");
+        variant::configure(&net, Forwarding::Bridge, &lines)?;
+        hang_up()?;
+        let asked = Stopwatch::start();
+        loop {
+            let statistics = daemon.statistics()?;
+            let is_so =
+                statistics["forwarding"] == "bridge" && statistics["back_end"]["name"] == back_end;
+            if is_so {
+                break;
+            }
+            ensure!(asked.elapsed() < RELOADED_IN, "{statistics}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let before = taken()?;
+        std::thread::sleep(Duration::from_millis(700));
+        ensure!(taken()? > before, "as a bridge, {back_end}, it takes nothing");
+    }
+    let stall = longest(streams)?;
+    println!("  a router became a bridge, then its fast path: longest stall {stall:?}");
+    drop(daemon);
+    ensure!(net.is_clear()?, "rules are left");
     Ok(())
 }
 
@@ -87,12 +144,7 @@ pub(crate) fn many_flows_and_half_open_ones() {
 fn many() -> Result<()> {
     let flows = number("LASTHOP_FLOWS", 1_000) as usize;
     let half_open = number("LASTHOP_HALF_OPEN", 10_000);
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let wanted = 2 * flows as u64 + 100;
-    ensure!(
-        limit.current.is_none_or(|current| current >= wanted),
-        "{flows} flows need {wanted} open files: ulimit -n {wanted}"
-    );
+    open_files(2 * flows as u64 + 100)?;
     let net = Net::new(32, &Path::Direct)?;
     let daemon = net.daemon(&VARIANTS[0], Family::V4)?;
     let stage = Stage::new(&net, Family::V4);
@@ -144,6 +196,51 @@ fn many() -> Result<()> {
         "  and {half_open} half-open: {known} flows known, {bytes} bytes held, {memory} kB resident"
     );
     ensure!(memory < 512 << 10, "{memory} kB");
+    Ok(())
+}
+
+/// Allows this program to have so many files open.
+fn open_files(wanted: u64) -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return Ok(());
+    }
+    let maximum = limit.maximum.map(|maximum| maximum.max(wanted));
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
+        .with_context(|| format!("have {wanted} files open: ulimit -n {wanted}"))
+}
+
+pub(crate) fn limits_are_reached_and_harm_nobody() {
+    limits().unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// More flows and more bytes than the daemon may keep: what is beyond passes, and is counted.
+fn limits() -> Result<()> {
+    const FLOWS_MAX: u64 = 20;
+    let net = Net::new(34, &Path::lossy(0.01, 1))?;
+    let lines = format!(
+        "back-end = \"inline\"\nhelp-from = \"first-packet\"\nlimits.flows = {FLOWS_MAX}\n\
+         limits.cache = \"32KiB\""
+    );
+    let daemon = VARIANTS[USUAL].start_with(&net, &net.line, &lines)?;
+    let stage = Stage::new(&net, Family::V4);
+    let pair = |_| Ok((stage.connect(Host::Fixed, |_| Ok(()))?, Host::Fixed));
+    let streams = Load::start((0..2 * FLOWS_MAX).map(pair).collect::<Result<_>>()?)?;
+    std::thread::sleep(Duration::from_millis(1_500));
+    let statistics = daemon.statistics()?;
+    let count = |place: &str| {
+        statistics.pointer(place).and_then(serde_json::Value::as_u64).context("a count")
+    };
+    let stall = longest(streams).context("beyond the limits")?;
+    let (flows, refused) = (count("/scheme/flows")?, count("/scheme/flows_refused")?);
+    let (held, uncached) = (count("/held_bytes_max")?, count("/scheme/uncached")?);
+    println!(
+        "  {} streams, at most {FLOWS_MAX} flows and 32 KiB: {flows} known, {refused} segments \
+         refused; {held} bytes held, {uncached} segments not; longest stall {stall:?}",
+        2 * FLOWS_MAX
+    );
+    ensure!(flows == FLOWS_MAX && refused > 0, "{statistics}");
+    ensure!(held <= 32 << 10 && uncached > 0, "{statistics}");
     Ok(())
 }
 

@@ -5,8 +5,9 @@
 
 use crate::drills::{cpu, resident};
 use crate::load::{Dice, Load, Stopwatch};
-use crate::net::{Family, Host, Net, Path, VARIANTS};
+use crate::net::{Family, Host, Net, Path};
 use crate::stage::Stage;
+use crate::variant::VARIANTS;
 use anyhow::{Context, Result, ensure};
 use live::frame::NETWORK_AT;
 use live::lab::network::{RADIO, WIRED};
@@ -37,7 +38,8 @@ pub(crate) fn hostile_packets_harm_nobody() {
 fn storm() -> Result<()> {
     for variant in VARIANTS {
         let path = Path::lossy(0.005, 1);
-        let (net, off) = (Net::new(40, &path)?, Net::new(41, &path)?);
+        let make = |lane| Net::with_box(variant.forwarding, lane, &path);
+        let (net, off) = (make(40)?, make(41)?);
         let daemon = net.daemon(variant, Family::V4)?;
         let before = cpu(&daemon)?;
         let (with, without) = std::thread::scope(|scope| {
@@ -128,7 +130,7 @@ impl Gun {
             }
             let frames: Vec<Outgoing> = (0..BURST).map(|_| self.frame(aim)).collect();
             let mut refused = 0;
-            self.socket.send(&frames, |_, _| refused += 1);
+            self.socket.send(&frames, &[], |_, _| refused += 1);
             thrown += frames.len() - refused;
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -149,7 +151,7 @@ impl Gun {
         head.push(&self.to.0);
         head.push(&self.socket.interface().mac.0);
         head.push(&ether_type);
-        Outgoing { head, rest: bytes.into() }
+        Outgoing::new(head, bytes)
     }
 
     /// A datagram of some kind.
@@ -263,11 +265,11 @@ pub(crate) fn flood_of_syns(net: &Net, count: u64) -> Result<()> {
             head.push(&gun.to.0);
             head.push(&gun.socket.interface().mac.0);
             head.push(&[8, 0]);
-            Outgoing { head, rest: bytes.into() }
+            Outgoing::new(head, bytes)
         };
         let frames: Vec<Outgoing> = (first..count.min(first + 64)).map(frame).collect();
         let mut refused = 0;
-        gun.socket.send(&frames, |_, _| refused += 1);
+        gun.socket.send(&frames, &[], |_, _| refused += 1);
         thrown += frames.len() - refused;
         std::thread::sleep(Duration::from_micros(300));
     }

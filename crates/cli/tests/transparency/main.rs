@@ -6,10 +6,10 @@
 //! arguments select the cases whose name contains one of them. `soak LENGTH SEED` goes on with
 //! random links and faults for so long (`make soak`).
 //!
-//! Map: [`net`] (hosts, paths, how the daemon is started), [`stage`] (sockets and notes),
-//! [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and without),
-//! [`hostile`] (packets that mean no good), [`drills`] (kills, crowds), [`load`] (streams),
-//! [`soak`].
+//! Map: [`net`] (hosts and paths), [`variant`] (ways to run the daemon), [`stage`] (sockets and
+//! notes), [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and
+//! without), [`scripts`] (one end by hand), [`hostile`] (packets that mean no good), [`drills`]
+//! (kills, crowds), [`load`] (streams), [`soak`].
 
 mod compare;
 mod drills;
@@ -17,8 +17,10 @@ mod exchanges;
 mod hostile;
 mod load;
 mod net;
+mod scripts;
 mod soak;
 mod stage;
+mod variant;
 mod watch;
 
 use std::process::ExitCode;
@@ -33,9 +35,12 @@ const ALL: &[Case] = &[
     ),
     ("exchanges_are_the_same_with_the_daemon", compare::on_a_clean_path),
     ("exchanges_are_the_same_on_a_path_that_loses_packets", compare::on_a_lossy_path),
+    ("scripts_are_answered_the_same", scripts::scripts_are_answered_the_same),
     ("hostile_packets_harm_nobody", hostile::hostile_packets_harm_nobody),
     ("a_daemon_killed_at_random_instants_harms_no_stream", drills::killed_at_random_instants),
+    ("a_router_becomes_a_bridge_under_load", drills::a_router_becomes_a_bridge_under_load),
     ("a_short_soak_harms_no_stream", soak::a_short_soak),
+    ("limits_are_reached_and_harm_nobody", drills::limits_are_reached_and_harm_nobody),
     ("many_flows_and_half_open_ones_are_carried", drills::many_flows_and_half_open_ones),
 ];
 

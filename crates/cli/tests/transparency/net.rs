@@ -1,18 +1,19 @@
 //! A fixed host, a box and a mobile host, each a kernel of its own, and the daemon in the box.
 
-use anyhow::{Context, Result, ensure};
+use crate::variant::Variant;
+use anyhow::{Context, Result, bail, ensure};
 use link::channel::{Config as Channel, packet_loss};
 use link::hop;
 use link::preset::Pair;
-use live::lab::Program;
+use live::daemon::Forwarding;
 use live::lab::agent::{Agent, Line};
-use live::lab::network::{
-    self, FIXED_HOST, MOBILE_HOST, MOBILE_PREFIX, Names, Network, RADIO, RADIO_HIGH, WIRED,
-};
+use live::lab::network::{self, FIXED_HOST, MOBILE_HOST, Names, Network, RADIO, WIRED};
 use live::radio::{self, Radio};
+use live::sys::packet_socket::find;
 use live::sys::{Clock, namespace};
 use sansio::{BitRate, Duration};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Where a program runs.
@@ -59,24 +60,13 @@ impl Path {
     }
 }
 
-/// A way to run the daemon: everything here has to leave connections as they are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Variant {
-    pub(crate) name: &'static str,
-    /// Added to what [`Net::arguments`] says.
-    more: &'static [&'static str],
-}
-
-/// The variants that every exchange runs in.
-pub(crate) const VARIANTS: &[Variant] = &[
-    Variant { name: "snoop-modern", more: &["--scheme", "snoop-modern"] },
-    Variant { name: "snoop", more: &["--scheme", "snoop"] },
-];
-
 /// The network; dropping it takes it down.
 pub(crate) struct Net {
     names: Names,
     path: Path,
+    pub(crate) forwarding: Forwarding,
+    /// Where the daemon's configuration is.
+    file: PathBuf,
     lab: Option<Network>,
     radio: Option<Radio>,
     /// How orders reach the daemon.
@@ -85,28 +75,111 @@ pub(crate) struct Net {
 
 const FIXED_V6: Ipv6Addr = Ipv6Addr::new(0xfd78, 1, 0, 0, 0, 0, 0, 1);
 const MOBILE_V6: Ipv6Addr = Ipv6Addr::new(0xfd78, 2, 0, 0, 0, 0, 0, 1);
-const MOBILE_PREFIX_V6: &str = "fd78:2::/64";
+pub(crate) const MOBILE_PREFIX_V6: &str = "fd78:2::/64";
 
 impl Net {
-    /// Builds it; networks of different `lane`s stand side by side.
+    /// Builds it, with a box that routes; networks of different `lane`s stand side by side.
     pub(crate) fn new(lane: u32, path: &Path) -> Result<Net> {
+        Net::with_box(Forwarding::Routed, lane, path)
+    }
+
+    /// The same, with a box that routes, or that bridges the same hosts.
+    pub(crate) fn with_box(forwarding: Forwarding, lane: u32, path: &Path) -> Result<Net> {
         let names = Names::new(lane);
-        let line = Line::default();
-        let mut net = Net { names, path: path.clone(), lab: None, radio: None, line };
-        match path {
+        let name = format!("lasthop-{}-{lane}.toml", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let (path, line) = (path.clone(), Line::default());
+        let mut net = Net { names, path, forwarding, file, lab: None, radio: None, line };
+        match net.path.clone() {
             Path::Direct => net.build()?,
             Path::Radio(config) => {
                 let lab = Network::build(&net.names)?;
                 lab.use_congestion_control("cubic")?;
                 let devices = lab.air_devices();
+                net.lab = Some(lab);
+                net.number_v6()?;
                 let line = net.line.clone();
                 let told: radio::Told = Box::new(move |notice| line.notice(notice));
-                let mut radio = Radio::start(&net.names.air, devices, *config.clone(), Some(told))?;
+                let mut radio = Radio::start(&net.names.air, devices, *config, Some(told))?;
                 radio.begin(Clock::starting_now())?;
-                (net.lab, net.radio) = (Some(lab), Some(radio));
+                net.radio = Some(radio);
             }
         }
+        if forwarding == Forwarding::Bridge {
+            net.join()?;
+        }
         Ok(net)
+    }
+
+    /// The lab's hosts speak IPv4 only; here both. The radio loses nothing that is asked for before
+    /// it begins, so neighbours are told.
+    fn number_v6(&self) -> Result<()> {
+        let Names { fixed, base, mobile, .. } = &self.names;
+        let mut script = "set -e\n".to_owned();
+        for name in [fixed, base, mobile] {
+            network::set(name, "net/ipv6/conf/all/disable_ipv6", "0")?;
+        }
+        network::set(base, "net/ipv6/conf/all/forwarding", "1")?;
+        // A device that was down has its addresses again, as with IPv4.
+        for device in ["all", WIRED, RADIO] {
+            network::set(base, &format!("net/ipv6/conf/{device}/keep_addr_on_down"), "1")?;
+        }
+        let ends =
+            [(fixed, WIRED, FIXED_V6, "fd78:1::fe"), (mobile, RADIO, MOBILE_V6, "fd78:2::fe")];
+        for (host, device, address, gateway) in ends {
+            let at_host = mac_of(host, "net0")?;
+            let at_base = mac_of(base, device)?;
+            script += &format!(
+                "ip -n {host} addr add {address}/64 dev net0 nodad
+                ip -n {base} addr add {gateway}/64 dev {device} nodad
+                ip -n {host} neigh replace {gateway} lladdr {at_base} dev net0 nud permanent
+                ip -n {base} neigh replace {address} lladdr {at_host} dev {device} nud permanent
+                ip -n {host} -6 route add default via {gateway} congctl cubic\n"
+            );
+        }
+        run(&script)
+    }
+
+    /// Has the box bridge what it routed; the hosts then find each other at once.
+    pub(crate) fn join(&self) -> Result<()> {
+        let Names { fixed, base, mobile, .. } = &self.names;
+        let behind = Net::BEHIND;
+        let mut script = format!(
+            "set -e
+            ip -n {base} addr flush dev {WIRED}; ip -n {base} addr flush dev {RADIO}
+            ip -n {base} link add br0 type bridge; ip -n {base} link set br0 up
+            for d in {WIRED} {RADIO}; do ip -n {base} link set $d master br0; done\n"
+        );
+        let ends = [(fixed, mobile, MOBILE_HOST, MOBILE_V6), (mobile, fixed, FIXED_HOST, FIXED_V6)];
+        for (host, other, v4, v6) in ends {
+            let mac = mac_of(other, "net0")?;
+            script += &format!(
+                "ip -n {host} route replace default dev net0 congctl cubic
+                ip -n {host} -6 route del default
+                ip -n {host} -6 route add default dev net0 congctl cubic
+                ip -n {host} neigh replace {v4} lladdr {mac} dev net0 nud permanent
+                ip -n {host} neigh replace {v6} lladdr {mac} dev net0 nud permanent\n"
+            );
+        }
+        if self.lab.is_none() {
+            script +=
+                &format!("ip -n {fixed} route add {behind} via {MOBILE_HOST} onlink dev net0\n");
+        }
+        run(&script)?;
+        let forwards = || {
+            let shown = Command::new("bridge").args(["-n", base, "link"]).output();
+            let shown = shown.context("run bridge: install iproute2")?;
+            Ok::<_, anyhow::Error>(
+                String::from_utf8_lossy(&shown.stdout).matches("state forwarding").count() == 2,
+            )
+        };
+        for _ in 0..500 {
+            if forwards()? {
+                return Ok(());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        bail!("the bridge does not forward");
     }
 
     /// Behind the mobile host, by a way that carries 1200 bytes. Only with [`Path::Direct`].
@@ -201,32 +274,18 @@ impl Net {
 
     /// Starts a daemon in the box.
     pub(crate) fn daemon(&self, variant: &Variant, family: Family) -> Result<Agent> {
-        self.daemon_on(&self.line, variant, family)
+        ensure!(variant.forwarding == self.forwarding, "{} cannot run here", variant.name);
+        variant.start(self, &self.line, family)
     }
 
-    /// The same, with orders of its own.
-    pub(crate) fn daemon_on(
-        &self,
-        line: &Line,
-        variant: &Variant,
-        family: Family,
-    ) -> Result<Agent> {
-        let mut arguments = self.arguments(family);
-        arguments.extend(variant.more);
-        let path = env!("CARGO_BIN_EXE_lasthop").into();
-        let program = Program { path, arguments: arguments.iter().map(Into::into).collect() };
-        Agent::spawn(&program, self.base(), line)
+    /// Where the daemon's configuration is, if it has a file.
+    pub(crate) fn file(&self) -> &std::path::Path {
+        &self.file
     }
 
-    /// The daemon's arguments on this network.
-    fn arguments(&self, family: Family) -> Vec<&'static str> {
-        let mobile = if family == Family::V4 { MOBILE_PREFIX } else { MOBILE_PREFIX_V6 };
-        let mut arguments = vec!["daemon", "base-station", "--wired", WIRED, "--radio", RADIO];
-        if self.lab.is_some() {
-            arguments.extend(["--radio-high", RADIO_HIGH]);
-        }
-        arguments.extend(["--mobile", mobile, "--control", "-"]);
-        arguments
+    /// True if there is a device whose packets overtake others on the radio.
+    pub(crate) fn has_high_device(&self) -> bool {
+        self.lab.is_some()
     }
 
     /// True if no rule of the daemon is in the box.
@@ -240,6 +299,8 @@ impl Net {
 
 impl Drop for Net {
     fn drop(&mut self) {
+        // Not every daemon has a file.
+        let _removed = std::fs::remove_file(&self.file);
         if let Some(radio) = self.radio.take() {
             let _report = radio.finish();
         }
@@ -258,4 +319,10 @@ pub(crate) fn run(script: &str) -> Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{script}\n{said}");
     Ok(())
+}
+
+/// The link-layer address of a device.
+fn mac_of(namespace: &str, device: &str) -> Result<String> {
+    let mac = namespace::within(namespace, || Ok(find(device)?.mac))?;
+    Ok(mac.0.map(|octet| format!("{octet:02x}")).join(":"))
 }

@@ -5,13 +5,15 @@
 //! not, so a seed repeats the choices, not the packets.
 
 use crate::load::{Dice, Load, Stopwatch};
-use crate::net::{Family, Host, Net, Path, VARIANTS, Variant};
+use crate::net::{Family, Host, Net, Path};
 use crate::stage::Stage;
+use crate::variant::{VARIANTS, Variant};
 use anyhow::{Context, Result, bail, ensure};
 use link::channel::{Config as Channel, packet_loss};
 use link::hop;
 use link::outage::{self, Length, Mode, Planned, Schedule};
 use link::preset::Pair;
+use live::daemon::Forwarding;
 use live::lab::agent::Agent;
 use live::lab::network::RADIO;
 use live::radio;
@@ -88,9 +90,15 @@ enum Fault {
     LinkUp,
     DeviceDown,
     OtherMtu,
+    /// Off, observing, helping.
+    Mode,
+    /// Other settings in its file, and a hangup.
+    Settings,
+    /// Settings that this machine cannot have.
+    WrongSettings,
 }
 
-const FAULTS: [Fault; 8] = [
+const FAULTS: [Fault; 11] = [
     Fault::Kill,
     Fault::Stop,
     Fault::HangUp,
@@ -99,6 +107,9 @@ const FAULTS: [Fault; 8] = [
     Fault::LinkUp,
     Fault::DeviceDown,
     Fault::OtherMtu,
+    Fault::Mode,
+    Fault::Settings,
+    Fault::WrongSettings,
 ];
 
 fn round(seed: u64) -> Result<Round> {
@@ -106,18 +117,19 @@ fn round(seed: u64) -> Result<Round> {
     let (config, link) = random_link(&mut dice, seed);
     let variant = &VARIANTS[dice.below(VARIANTS.len() as u64) as usize];
     let sack = dice.of(&["1", "1", "0"]);
-    let net = Net::new(LANE, &Path::Radio(Box::new(config)))?;
+    let family = dice.of(&[Family::V4, Family::V4, Family::V6]);
+    let net = Net::with_box(variant.forwarding, LANE, &Path::Radio(Box::new(config)))?;
     for host in Host::BOTH {
         net.set(host, "net/ipv4/tcp_sack", sack)?;
     }
-    let mut daemon = net.daemon(variant, Family::V4)?;
+    let mut daemon = net.daemon(variant, family)?;
     let count = 1 + dice.below(4) as usize;
     let (mut pairs, mut senders) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let from = dice.of(&[Host::Fixed, Host::Fixed, Host::Mobile]);
         let sender = dice.of(&["cubic", "bbr", "reno"]);
         let prepare = |socket: &OwnedFd| Ok(sockopt::set_tcp_congestion(socket, sender)?);
-        let stage = Stage::new(&net, Family::V4);
+        let stage = Stage::new(&net, family);
         pairs.push((stage.connect(from, prepare).context("connect")?, from));
         senders.push(sender);
     }
@@ -127,16 +139,18 @@ fn round(seed: u64) -> Result<Round> {
         std::thread::sleep(dice.millis(50, 900));
         let fault = dice.of(&FAULTS);
         done.push(fault);
-        daemon = inflict(fault, &net, (variant, daemon), &mut dice)
+        daemon = inflict(fault, &net, (variant, family, daemon), &mut dice)
             .with_context(|| format!("after {done:?}, {link}"))?;
     }
-    let received = load.finish().with_context(|| format!("after {done:?}, {link}"))?;
+    let attempt = || format!("{}, {family:?}, after {done:?}, {link}", variant.name);
+    let received = load.finish().with_context(attempt)?;
     drop(daemon);
     ensure!(net.is_clear()?, "rules are left after {done:?}");
     let bytes = received.iter().map(|one| one.bytes).sum();
     let stall = received.iter().map(|one| one.stall).max().unwrap_or_default();
     let text = format!(
-        "{} {link}, SACK {sack}, {senders:?}, {bytes} bytes, longest stall {stall:.1?}, {done:?}",
+        "{}, {family:?}, {link}, SACK {sack}, {senders:?}, {bytes} bytes, longest stall \
+         {stall:.1?}, {done:?}",
         variant.name
     );
     Ok(Round { text, bytes, faults: done.len(), streams: count })
@@ -160,7 +174,7 @@ fn random_link(dice: &mut Dice, seed: u64) -> (radio::Config, String) {
             start += 200 + dice.below(1_500);
             let start_at = At::from_nanos(start * 1_000_000);
             start += length;
-            Planned { start: start_at, length: Length::fixed(span(length)) }
+            Planned { start: start_at, spread: span(0), length: Length::fixed(span(length)) }
         })
         .collect();
     let (mode, notified) = (dice.of(&[Mode::Lose, Mode::Hold]), dice.below(2) == 0);
@@ -179,7 +193,7 @@ fn random_link(dice: &mut Dice, seed: u64) -> (radio::Config, String) {
 fn inflict(
     fault: Fault,
     net: &Net,
-    (variant, mut daemon): (&Variant, Agent),
+    (variant, family, mut daemon): (&Variant, Family, Agent),
     dice: &mut Dice,
 ) -> Result<Agent> {
     if let Some(why) = daemon.ended() {
@@ -192,29 +206,18 @@ fn inflict(
         Fault::Kill => {
             daemon.kill();
             std::thread::sleep(dice.millis(0, 300));
-            return net.daemon(variant, Family::V4);
+            return net.daemon(variant, family);
         }
         Fault::Stop => {
             drop(daemon);
             std::thread::sleep(dice.millis(0, 300));
-            return net.daemon(variant, Family::V4);
+            return net.daemon(variant, family);
         }
-        Fault::HangUp => {
-            let process = Pid::from_raw(daemon.process() as i32).context("its number")?;
-            kill_process(process, Signal::HUP).context("hang up")?;
-            // It reads its configuration again, or ends and leaves nothing.
-            let ended = Stopwatch::start();
-            while daemon.ended().is_none() && ended.elapsed() < ENDS_IN {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            if daemon.ended().is_some() {
-                while !net.is_clear()? {
-                    ensure!(ended.elapsed() < ENDS_IN, "its rules stay after SIGHUP");
-                }
-                drop(daemon);
-                return net.daemon(variant, Family::V4);
-            }
-        }
+        Fault::HangUp => return hang_up(net, (variant, family, daemon)),
+        Fault::Mode => net.line.order(dice.of(&["mode off", "mode observe", "mode help"])),
+        Fault::Settings | Fault::WrongSettings if !variant.has_file() => {}
+        Fault::Settings => reload_others(net, (variant, &daemon), dice)?,
+        Fault::WrongSettings => reload_wrong(net, (variant, &mut daemon))?,
         Fault::DeviceDown => {
             net.ip(net.base(), &format!("link set {RADIO} down"))?;
             std::thread::sleep(dice.millis(50, 500));
@@ -224,12 +227,92 @@ fn inflict(
             // A daemon that finds devices with different MTUs refuses to start, and says why.
             daemon.kill();
             net.ip(net.base(), &format!("link set {RADIO} mtu 1400"))?;
-            let refused = net.daemon(variant, Family::V4).err();
+            let refused = net.daemon(variant, family).err();
             net.ip(net.base(), &format!("link set {RADIO} mtu 1500"))?;
             let refused = refused.context("it starts between devices with different MTUs")?;
             ensure!(refused.to_string().contains("set them alike"), "{refused:#}");
-            return net.daemon(variant, Family::V4);
+            return net.daemon(variant, family);
         }
     }
     Ok(daemon)
+}
+
+/// It reads its configuration again, or ends and leaves nothing.
+fn hang_up(net: &Net, (variant, family, mut daemon): (&Variant, Family, Agent)) -> Result<Agent> {
+    signal(&daemon, Signal::HUP)?;
+    if variant.has_file() {
+        std::thread::sleep(Duration::from_millis(200));
+        return Ok(daemon);
+    }
+    let asked = Stopwatch::start();
+    while daemon.ended().is_none() {
+        ensure!(asked.elapsed() < ENDS_IN, "without a file it does not end after SIGHUP");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    while !net.is_clear()? {
+        ensure!(asked.elapsed() < ENDS_IN, "its rules stay after SIGHUP");
+    }
+    drop(daemon);
+    net.daemon(variant, family)
+}
+
+fn signal(daemon: &Agent, signal: Signal) -> Result<()> {
+    let process = Pid::from_raw(daemon.process() as i32).context("its number")?;
+    kill_process(process, signal).context("send a signal")
+}
+
+/// Waits until its statistics say so.
+fn await_statistics(
+    daemon: &Agent,
+    what: &str,
+    is_so: impl Fn(&serde_json::Value) -> bool,
+) -> Result<()> {
+    let asked = Stopwatch::start();
+    loop {
+        let statistics = daemon.statistics()?;
+        if is_so(&statistics) {
+            return Ok(());
+        }
+        ensure!(asked.elapsed() < ENDS_IN, "not {what} after SIGHUP: {statistics}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Another back end, scheme and mobile hosts, which are those of before and more.
+fn reload_others(net: &Net, (variant, daemon): (&Variant, &Agent), dice: &mut Dice) -> Result<()> {
+    let (back_end, scheme) = (dice.of(&["inline", "fast"]), dice.of(&["snoop", "snoop-modern"]));
+    let rate = dice.below(1_000);
+    let lines = format!(
+        "back-end = \"{back_end}\"\nscheme = \"{scheme}\"\nradio-rate = \"{}Mbit/s\"\n\
+         next-hops = {{ \"10.78.2.77\" = \"02:00:00:00:00:{:02x}\" }}",
+        1 + rate,
+        rate % 256
+    );
+    // What is read again later is this, too.
+    variant.configure(net, &lines)?;
+    signal(daemon, Signal::HUP)?;
+    // A device that is down, or an order, may have it open nothing.
+    await_statistics(daemon, back_end, |statistics| {
+        let name = &statistics["back_end"]["name"];
+        name.is_null() || name == back_end
+    })
+}
+
+/// The other way to forward, which this box is not set up for: refused, and nothing changes.
+fn reload_wrong(net: &Net, (variant, daemon): (&Variant, &mut Agent)) -> Result<()> {
+    let before = std::fs::read_to_string(net.file()).context("read its file")?;
+    let wrong = match variant.forwarding {
+        Forwarding::Routed => before.replace("= \"routed\"", "= \"bridge\""),
+        Forwarding::Bridge => before.replace("wired = \"wired\"", "wired = \"lo\""),
+    };
+    std::fs::write(net.file(), &wrong).context("write its file")?;
+    signal(daemon, Signal::HUP)?;
+    std::thread::sleep(Duration::from_millis(150));
+    if let Some(why) = daemon.ended() {
+        bail!("settings that cannot be had end it: {why}");
+    }
+    let statistics = daemon.statistics()?;
+    let forwarding = variant.forwarding.to_string();
+    ensure!(statistics["forwarding"] == forwarding, "a refused file changes it: {statistics}");
+    std::fs::write(net.file(), before).context("write its file")
 }

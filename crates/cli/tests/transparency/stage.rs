@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use live::sys::socket_option;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, Protocol, SocketType};
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType};
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write};
@@ -89,7 +89,9 @@ impl<'a> Stage<'a> {
             Family::V4 => AddressFamily::INET,
             Family::V6 => AddressFamily::INET6,
         };
-        let open = || rustix::net::socket(family, SocketType::STREAM, Some(protocol));
+        // A daemon that another thread starts shall not hold it open.
+        let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);
+        let open = || rustix::net::socket_with(family, kind, flags, Some(protocol));
         self.net.at(host, || open().map_err(|error| std::io::Error::from(error).into()))
     }
 

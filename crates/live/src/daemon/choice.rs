@@ -95,7 +95,7 @@ fn measure() -> Result<Costs> {
     let frame = |ether_type: EtherType| {
         let mut bytes = vec![0; 10 + FRAME_BYTES];
         bytes[22..24].copy_from_slice(&ether_type.0.to_be_bytes());
-        vec![Outgoing { head: Head::EMPTY, rest: bytes.into() }; BATCH]
+        vec![Outgoing::new(Head::EMPTY, bytes); BATCH]
     };
     let (arriving, leaving) = (frame(received_type), frame(sent_type));
     let sender = PacketSocket::open("lo", Prefix::Virtio, Listen::Nothing, Leave::Direct);
@@ -107,7 +107,7 @@ fn measure() -> Result<Costs> {
             let mut spent = 0;
             for _ in 0..BATCHES {
                 let mut refused = None;
-                sender.send(&arriving, |_, error| refused = Some(error));
+                sender.send(&arriving, &[], |_, error| refused = Some(error));
                 refused.map_or(Ok(()), Err).context("send on lo: ip link set lo up")?;
                 let begun = clock.now();
                 act()?;
@@ -129,7 +129,7 @@ fn measure() -> Result<Costs> {
     let inline = per_packet(&mut || {
         look()?;
         let mut refused = None;
-        sender.send(&leaving, |_, error| refused = Some(error));
+        sender.send(&leaving, &[], |_, error| refused = Some(error));
         Ok(refused.map_or(Ok(()), Err)?)
     });
     Ok(Costs { tapped, inline: inline.with_context(attempt)? })

@@ -4,6 +4,7 @@ use super::control::Control;
 use super::selection::Prefix;
 use crate::io::inline::Devices;
 use sansio::{BitRate, Duration};
+use schemes::snoop::config::HelpFrom;
 use schemes::worth::Worth;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -24,6 +25,10 @@ pub struct DaemonConfig {
     pub next_hops: Vec<(IpAddr, Mac)>,
     /// The scheme, by one of the names in `schemes::Scheme::NAMES`.
     pub scheme: String,
+    /// From when on a flow is helped.
+    pub help_from: HelpFrom,
+    /// How much it may keep.
+    pub limits: Limits,
     /// How it is measured what help is worth.
     pub worth: Worth,
     /// Classes of mobile hosts for which that is measured, by name; others are one of their own.
@@ -57,6 +62,8 @@ impl DaemonConfig {
             mobile,
             next_hops: Vec::new(),
             scheme: "snoop-modern".to_owned(),
+            help_from: HelpFrom::FirstPacket,
+            limits: Limits::default(),
             worth: Worth::NONE,
             classes: Vec::new(),
             back_at: Vec::new(),
@@ -70,6 +77,27 @@ impl DaemonConfig {
             file: None,
         }
     }
+
+    /// True if packets pass the same way with the same scheme.
+    pub(super) fn has_path_of(&self, other: &DaemonConfig) -> bool {
+        let rest = |config: &DaemonConfig| DaemonConfig {
+            mode: Mode::Off,
+            control: Control::Nobody,
+            metrics: None,
+            log: Log::default(),
+            ..config.clone()
+        };
+        rest(self) == rest(other)
+    }
+}
+
+/// How much a daemon may keep; `None` is the scheme's own limit. What is beyond passes untouched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Flows, 131,072 by default; at least 1.
+    pub flows: Option<u32>,
+    /// Payload bytes of all flows, 1 GiB by default.
+    pub cache_bytes: Option<u64>,
 }
 
 /// Where a daemon stands.

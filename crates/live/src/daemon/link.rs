@@ -12,7 +12,7 @@ use crate::io::inline::Inline;
 use crate::sys::poll::Poll;
 use crate::sys::{Clock, device};
 use anyhow::{Context, Result};
-use sansio::Side;
+use sansio::{Notice, Side};
 use schemes::Scheme;
 use schemes::worth::Measured;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -25,6 +25,9 @@ pub(super) struct Link {
     clock: Clock,
     /// Frames lost at sockets that are closed by now.
     overruns: u64,
+    /// True if the engine was told that the radio's carrier is gone, and not that it is back: the
+    /// device may be closed and opened again meanwhile.
+    is_told_down: bool,
 }
 
 /// What packets come through.
@@ -61,7 +64,7 @@ impl Link {
         });
         let measured = Measured::new(scheme, config.worth.clone(), classes, random());
         let station = Station::new(measured, departures, selection, ways);
-        Ok(Link { station, attachment: Attachment::Off, clock, overruns: 0 })
+        Ok(Link { station, attachment: Attachment::Off, clock, overruns: 0, is_told_down: false })
     }
 
     /// Does this from now on. No connection suffers: at each instant either the kernel or the
@@ -205,6 +208,20 @@ impl Link {
         Ok(Some(true))
     }
 
+    /// What the radio's device tells of its link since the last look: its carrier is gone, or back.
+    pub(super) fn news_of_carrier(&mut self) -> Option<Notice> {
+        let Attachment::Open(open) = &self.attachment else { return None };
+        let state = device::state(&open.io.interface(Side::RADIO).name).ok()?;
+        if self.is_told_down != state.running {
+            return None;
+        }
+        self.is_told_down = !state.running;
+        Some(match state.running {
+            true => Notice::LinkUp(Side::RADIO),
+            false => Notice::LinkDown(Side::RADIO),
+        })
+    }
+
     /// A device failed: leaves everything to the kernel until it is there again.
     pub(super) fn lose(&mut self, why: String) {
         self.detach(Attachment::Waiting { why });
@@ -289,8 +306,17 @@ fn scheme(config: &DaemonConfig) -> Result<Scheme> {
     let mut scheme =
         named.with_context(|| format!("scheme = {}: no such scheme", config.scheme))?;
     if let Scheme::Snoop(agent) = scheme {
-        let config = agent.config().clone();
-        scheme = Scheme::Snoop(Box::new(schemes::snoop::Agent::with_key(config, random())));
+        let preset = agent.config().clone();
+        let agent = schemes::snoop::Config {
+            help_from: config.help_from,
+            flows_max: config.limits.flows.unwrap_or(preset.flows_max),
+            cache_bytes_total_max: config
+                .limits
+                .cache_bytes
+                .unwrap_or(preset.cache_bytes_total_max),
+            ..preset
+        };
+        scheme = Scheme::Snoop(Box::new(schemes::snoop::Agent::with_key(agent, random())));
     }
     if let Some(rate) = config.radio_rate {
         scheme.set_link_rate(rate);

@@ -44,7 +44,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod station;
 
-pub use config::{BackEnd, DaemonConfig, Forwarding, Mode, Place};
+pub use config::{BackEnd, DaemonConfig, Forwarding, Limits, Mode, Place};
 pub use control::Control;
 pub use selection::Prefix;
 pub use service::run;

@@ -68,10 +68,14 @@ impl Plan {
     /// # Errors
     /// If a device is gone or packet sockets are not allowed.
     pub fn sockets(&self, config: &DaemonConfig, clock: Clock) -> Result<Inline> {
-        match self.chosen.name {
+        let mut io = match self.chosen.name {
             BackEnd::Fast => Inline::open_tapped(&config.devices, clock),
             _ => Inline::open(&config.devices, clock),
+        }?;
+        if let Some(rate) = config.radio_rate {
+            io.limit_bursts(rate);
         }
+        Ok(io)
     }
 
     /// Has the kernel leave to the daemon what it takes; `at_last` is called right before.

@@ -167,11 +167,16 @@ impl Service {
 
     /// The schedule says that the link is back, if it was gone.
     fn hint(&mut self) {
+        self.pass_on(Notice::LinkMayBeUp(Side::RADIO));
+        self.plan_hint();
+    }
+
+    /// Passes on what became known about the link.
+    fn pass_on(&mut self, notice: Notice) {
         if let Attachment::Open(open) = &mut self.link.attachment {
-            self.link.station.notice(Notice::LinkMayBeUp(Side::RADIO), &mut open.io);
+            self.link.station.notice(notice, &mut open.io);
             self.note_events(self.clock.now());
         }
-        self.plan_hint();
     }
 
     /// Looks at the wall clock, which may have been set, for the next hint.
@@ -348,6 +353,11 @@ impl Service {
             // The device may have gone again; the next look tells.
             Err(error) => self.link.lose(format!("{error:#}")),
         }
+        if let Some(notice) = self.link.news_of_carrier() {
+            let fields = [("is", json!(notice == Notice::LinkUp(Side::RADIO)))];
+            self.journal.say(Level::Info, "carrier", &fields, now);
+            self.pass_on(notice);
+        }
         self.look_for_problems(now);
         Ok(())
     }
@@ -366,10 +376,7 @@ impl Service {
             let done = || Ok(json!({ "ok": true }).to_string());
             let answer = match order {
                 Order::Notice(notice) => {
-                    if let Attachment::Open(open) = &mut self.link.attachment {
-                        self.link.station.notice(notice, &mut open.io);
-                        self.note_events(self.clock.now());
-                    }
+                    self.pass_on(notice);
                     done()
                 }
                 Order::Mode(mode) => self.enter(mode, "an order").and_then(|()| done()),
@@ -426,7 +433,7 @@ impl Service {
             true => None,
             false => Some(Orders::open(&next.control)?),
         };
-        let rebuilt = !is_same_path(&self.config, &next);
+        let rebuilt = !self.config.has_path_of(&next);
         if rebuilt {
             self.link.rebuild(&next)?;
         }
@@ -459,18 +466,6 @@ impl Service {
             }
         }
     }
-}
-
-/// True if packets pass the same way with the same scheme.
-fn is_same_path(one: &DaemonConfig, other: &DaemonConfig) -> bool {
-    let rest = |config: &DaemonConfig| DaemonConfig {
-        mode: Mode::Off,
-        control: Control::Nobody,
-        metrics: None,
-        log: Default::default(),
-        ..config.clone()
-    };
-    rest(one) == rest(other)
 }
 
 fn snapshot_of(

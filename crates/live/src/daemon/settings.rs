@@ -3,12 +3,13 @@
 //!
 //! `dist/lasthop.toml` shows and explains every key.
 
-use super::config::{BackEnd, DaemonConfig, Forwarding, Log, Mode, Place};
+use super::config::{BackEnd, DaemonConfig, Forwarding, Limits, Log, Mode, Place};
 use super::control::Control;
 use super::selection::Prefix;
 use crate::io::inline::Devices;
-use node::scenario::{self, Axis, Rate, ScenarioError, Time};
+use node::scenario::{self, Axis, Rate, ScenarioError, Size, Time};
 use sansio::Duration;
+use schemes::snoop::config::HelpFrom;
 use schemes::worth::Worth;
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -29,6 +30,9 @@ struct Document {
     #[serde(default)]
     next_hops: BTreeMap<Parsed<IpAddr>, Parsed<HardwareAddress>>,
     scheme: Option<SchemeName>,
+    help_from: Option<Begins>,
+    #[serde(default)]
+    limits: Bounds,
     #[serde(default)]
     worth: Measuring,
     #[serde(default)]
@@ -44,6 +48,21 @@ struct Document {
     metrics: Metrics,
     #[serde(default)]
     log: Log,
+}
+
+/// From when on flows are helped.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Begins {
+    Evidence,
+    FirstPacket,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Bounds {
+    flows: Option<std::num::NonZeroU32>,
+    cache: Option<Size>,
 }
 
 #[derive(Default, Deserialize)]
@@ -98,6 +117,14 @@ pub fn parse(file: &str, text: &str, place: Place) -> Result<DaemonConfig, Scena
         mobile: document.mobile.0.into_iter().map(|prefix| prefix.0).collect(),
         next_hops: document.next_hops.into_iter().map(|(host, hop)| (host.0, hop.0.0)).collect(),
         scheme: document.scheme.map_or_else(|| "snoop-modern".to_owned(), |scheme| scheme.0),
+        help_from: match document.help_from {
+            None | Some(Begins::Evidence) => HelpFrom::EVIDENCE,
+            Some(Begins::FirstPacket) => HelpFrom::FirstPacket,
+        },
+        limits: Limits {
+            flows: document.limits.flows.map(Into::into),
+            cache_bytes: document.limits.cache.map(|Size(bytes)| bytes),
+        },
         worth: Worth {
             control_ppm: share_or(document.worth.control_share, Worth::default().control_ppm),
             harm_budget_ppm: share_or(document.worth.harm_budget, Worth::default().harm_budget_ppm),
@@ -113,7 +140,11 @@ pub fn parse(file: &str, text: &str, place: Place) -> Result<DaemonConfig, Scena
         mode: document.mode.unwrap_or(Mode::Observe),
         forwarding: document.forwarding.unwrap_or(Forwarding::Routed),
         back_end: document.back_end.unwrap_or(BackEnd::Auto),
-        control: document.control.map_or(Control::Nobody, Control::Socket),
+        control: match document.control {
+            None => Control::Nobody,
+            Some(path) if path.as_os_str() == "-" => Control::Standard,
+            Some(path) => Control::Socket(path),
+        },
         metrics: document.metrics.listen.map(|listen| listen.0),
         log: document.log,
         file: None,
@@ -318,6 +349,22 @@ mod tests {
         assert_eq!(config.next_hops, [hop]);
         assert_eq!(config.metrics, Some("[::1]:9464".parse().expect("an address")));
         assert_eq!(config.log.level, super::super::config::Level::Debug);
+    }
+
+    #[test]
+    fn limits_and_when_help_begins_arrive() {
+        let config = parse("f.toml", LEAST, Place::Gateway).expect("it is complete");
+        assert_eq!((config.help_from, config.limits), (HelpFrom::EVIDENCE, Limits::default()));
+        let text = format!(
+            "{LEAST}control = \"-\"\nhelp-from = \"first-packet\"\n[limits]\nflows = 40\n\
+             cache = \"64KiB\"\n"
+        );
+        let config = parse("f.toml", &text, Place::Gateway).expect("it is complete");
+        let limits = Limits { flows: Some(40), cache_bytes: Some(65_536) };
+        assert_eq!((config.help_from, config.limits), (HelpFrom::FirstPacket, limits));
+        assert_eq!(config.control, Control::Standard);
+        let none = refused(Place::Gateway, &format!("{LEAST}limits.flows = 0\n"));
+        assert!(none.contains("f.toml:4") && none.contains("expected a nonzero u32"), "{none}");
     }
 
     #[test]

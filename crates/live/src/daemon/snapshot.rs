@@ -153,10 +153,17 @@ pub(super) fn flows(
         Scheme::Plain(_) | Scheme::Window(_) => Vec::new(),
     };
     views.extend(measured.control_flows().map(|flow| of_control(&flow, now)));
-    views.sort_by_key(|view| (view.idle, view.key));
+    let total = views.len();
+    let order = |view: &FlowView| (view.idle, view.key);
+    if most < total {
+        // Only those that are shown need be in order.
+        views.select_nth_unstable_by_key(most, order);
+        views.truncate(most);
+    }
+    views.sort_unstable_by_key(order);
     let shown: Vec<Value> =
-        views.iter().take(most).map(|view| of_view(view, measured, interventions)).collect();
-    json!({ "seconds": now.as_secs_f64(), "total": views.len(), "flows": shown }).to_string()
+        views.iter().map(|view| of_view(view, measured, interventions)).collect();
+    json!({ "seconds": now.as_secs_f64(), "total": total, "flows": shown }).to_string()
 }
 
 /// A flow that the scheme never meets.
@@ -250,4 +257,68 @@ pub(super) fn of_scheme(scheme: &Scheme) -> Value {
         "nacks": counted.nacks,
         "nacks_unneeded": counted.nacks_unneeded,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sansio::{
+        Delivery, DropReason, Engine, Event, Input, Packet, PacketId, PacketRef, Payload, Priority,
+        Side, Sink, StreamId,
+    };
+    use schemes::worth::Worth;
+    use std::net::IpAddr;
+    use wire::ip::{self, Protocol};
+    use wire::tcp;
+
+    struct Nobody;
+
+    impl Sink for Nobody {
+        const TRACE: bool = false;
+
+        fn new_id(&mut self) -> PacketId {
+            PacketId::FIRST
+        }
+
+        fn send(&mut self, _: Side, _: Priority, _: PacketRef) {}
+
+        fn discard(&mut self, _: PacketRef, _: DropReason) {}
+
+        fn deliver(&mut self, _: Delivery) {}
+
+        fn event(&mut self, _: Event) {}
+    }
+
+    #[test]
+    fn of_65_000_flows_those_that_are_asked_for_come_in_order() {
+        let scheme = Scheme::named("snoop-modern").expect("a scheme");
+        let mut measured = Measured::new(scheme, Worth::NONE, Vec::new(), 1);
+        let at = |number: u32| Instant::ZERO + Duration::from_micros(u64::from(number));
+        const FLOWS: u32 = 65_000;
+        for number in 0..FLOWS {
+            let [_, _, c, d] = number.to_be_bytes();
+            let (from, to) = (IpAddr::from([10, 9, c, d]), IpAddr::from([10, 0, 0, 1]));
+            let header = tcp::Header::new(80, 4_000);
+            let payload = Payload::Virtual { stream: StreamId(1), offset: 0, length: 100 };
+            let ip = ip::Header::new(from, to, Protocol::TCP);
+            let packet = Packet::tcp(PacketId::FIRST, ip, header, payload);
+            let arrival = Input::Arrival { side: Side::WIRED, packet: packet.into() };
+            measured.handle(arrival, &mut Nobody, at(number));
+        }
+        let say = |most| {
+            let text = flows(&measured, &Interventions::default(), most, at(FLOWS));
+            serde_json::from_str::<Value>(&text).expect("JSON")
+        };
+        for most in [0, 3, FLOWS as usize, 70_000] {
+            let said = say(most);
+            assert_eq!(said["total"], FLOWS);
+            let shown = said["flows"].as_array().expect("a list");
+            assert_eq!(shown.len(), most.min(FLOWS as usize));
+            let newest_first = (0..FLOWS).rev().map(|number| {
+                let [_, _, c, d] = number.to_be_bytes();
+                format!("10.9.{c}.{d}:80")
+            });
+            assert!(shown.iter().zip(newest_first).all(|(one, from)| one["from"] == from));
+        }
+    }
 }

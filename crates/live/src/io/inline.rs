@@ -1,19 +1,26 @@
 //! Packet sockets on the base station's devices: a ring for what arrives, another socket for what
 //! leaves.
 //!
+//! Frames that come in crowds leave joined ([`super::joining`]). A crowd is what waits when a turn
+//! begins; nobody waits for one to form. So a super-packet bursts no more than arrived at once, and
+//! where frames come one at a time they leave so.
+//!
 //! Inline, everything goes through them. With a tap ([`super::tap`]) the kernel forwards, and what
 //! comes from the fixed hosts is only looked at.
 
+use super::joining::{self, Limits, SUPER_PACKET_BYTES_MAX};
 use super::tap::Tap;
 use super::{Arrived, PacketIo};
 use crate::sys::Clock;
 use crate::sys::netlink::Stations;
 use crate::sys::packet_ring::Ring;
-use crate::sys::packet_socket::{BATCH, Interface, Leave, Listen, Outgoing, PacketSocket, Prefix};
+use crate::sys::packet_socket::{
+    BATCH, Interface, Joined, Leave, Listen, Outgoing, PacketSocket, Prefix,
+};
 use crate::sys::poll::{Poll, Ready};
 use crate::sys::raw_ip::RawIp;
 use anyhow::{Context, Result};
-use sansio::{Instant, Priority, Side};
+use sansio::{BitRate, Duration, Instant, Priority, Side};
 use std::io;
 use std::net::IpAddr;
 use wire::ethernet::Mac;
@@ -42,6 +49,10 @@ pub struct Inline {
     from_radio: Ring,
     /// Empty between two calls.
     later: Vec<Arrived>,
+    /// Frames that the last turn found.
+    arrived: usize,
+    /// Bytes of a datagram toward the mobile hosts that frames are joined to, at most.
+    radio_burst_bytes: usize,
 }
 
 /// How frames come from the fixed hosts.
@@ -59,7 +70,14 @@ struct Exit {
     socket: PacketSocket,
     frames: Vec<Outgoing>,
     tokens: Vec<u32>,
+    joined: Vec<Joined>,
 }
+
+/// Frames are joined if a turn finds so many. With fewer little is gained, and a slow radio's queue
+/// keeps its frames one by one.
+const CROWD: usize = 16;
+/// What a super-packet may take of the radio's time, if its rate is known.
+const BURST_MAX: Duration = Duration::from_millis(1);
 
 impl Inline {
     /// The priority of what shall overtake others in the device's own queueing: the first band of
@@ -87,24 +105,33 @@ impl Inline {
     fn with(devices: &Devices, clock: Clock, from_wired: FromWired) -> Result<Self> {
         let open = |device: &str, leave| -> Result<Exit> {
             let socket = PacketSocket::open(device, Prefix::Virtio, Listen::Nothing, leave)?;
-            Ok(Exit { socket, frames: Vec::new(), tokens: Vec::new() })
+            Ok(Exit { socket, frames: Vec::new(), tokens: Vec::new(), joined: Vec::new() })
         };
-        // Where both priorities share a device, its queueing has to tell them apart.
-        let (radio_leaves, high, high_leaves) = match &devices.radio_high {
-            Some(high) => (Leave::Direct, high, Leave::Direct),
-            None => (Leave::Queued(0), &devices.radio, Leave::Queued(Self::PRIORITY_HIGH)),
+        // Where both priorities share a device, its queueing has to tell them apart. What leaves
+        // straight to a device is lost if it is a super-packet and the device does not cut it.
+        let (high, high_priority) = match &devices.radio_high {
+            Some(high) => (high, 0),
+            None => (&devices.radio, Self::PRIORITY_HIGH),
         };
         Ok(Inline {
             clock,
-            wired: open(&devices.wired, Leave::Direct)?,
-            radio: open(&devices.radio, radio_leaves)?,
-            radio_high: open(high, high_leaves)?,
+            wired: open(&devices.wired, Leave::Queued(0))?,
+            radio: open(&devices.radio, Leave::Queued(0))?,
+            radio_high: open(high, Leave::Queued(high_priority))?,
             kernel: RawIp::open()?,
             bridge: Stations::open()?,
             from_wired,
             from_radio: Ring::open(&devices.radio, Listen::Tcp)?,
             later: Vec::new(),
+            arrived: 0,
+            radio_burst_bytes: SUPER_PACKET_BYTES_MAX,
         })
+    }
+
+    /// Joins frames toward the mobile hosts only to what this rate sends within a millisecond.
+    pub fn limit_bursts(&mut self, radio_rate: BitRate) {
+        let bytes = radio_rate.as_bps() / 8 * BURST_MAX.as_nanos() / 1_000_000_000;
+        self.radio_burst_bytes = bytes.min(SUPER_PACKET_BYTES_MAX as u64) as usize;
     }
 
     /// Frames that found no room in the rings, since this was last asked.
@@ -218,6 +245,7 @@ impl PacketIo for Inline {
                 into.append(&mut self.later);
             }
         }
+        self.arrived = into.len();
         Ok(())
     }
 
@@ -237,11 +265,22 @@ impl PacketIo for Inline {
     }
 
     fn flush(&mut self, refused: &mut Vec<u32>) {
-        for exit in [&mut self.radio_high, &mut self.radio, &mut self.wired] {
-            let Exit { socket, frames, tokens } = exit;
-            socket.send(frames, |index, _| refused.push(tokens[index]));
+        let is_crowd = self.arrived >= CROWD;
+        let radio = self.radio_burst_bytes;
+        for (exit, bytes) in [
+            (&mut self.radio_high, radio),
+            (&mut self.radio, radio),
+            (&mut self.wired, SUPER_PACKET_BYTES_MAX),
+        ] {
+            let Exit { socket, frames, tokens, joined } = exit;
+            if is_crowd {
+                let mtu = socket.interface().mtu as usize;
+                joining::join(frames, Limits { mtu, bytes }, joined);
+            }
+            socket.send(frames, joined, |index, _| refused.push(tokens[index]));
             frames.clear();
             tokens.clear();
+            joined.clear();
         }
     }
 

@@ -1,8 +1,9 @@
 //! Where a base station's packets come from and go to: packet sockets on real devices
-//! ([`inline`], [`tap`]), or memory with a virtual clock ([`memory`]), in which the whole daemon
-//! loop runs deterministically.
+//! ([`inline`], [`tap`]; [`joining`]), or memory with a virtual clock ([`memory`]), in which the
+//! whole daemon loop runs deterministically.
 
 pub mod inline;
+pub mod joining;
 pub mod memory;
 pub mod tap;
 

@@ -70,6 +70,8 @@ impl Tap {
                 _ => State::Listening(now + DRAINED_EVERY),
             };
             if self.state == State::Idle {
+                // It is watched already if `watch` was called meanwhile, as when the mode changes.
+                let _unknown = poll.remove(&self.ring);
                 // A frame that is in the ring by now wakes at once.
                 poll.add(&self.ring, token)?;
             }

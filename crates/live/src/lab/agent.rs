@@ -67,14 +67,27 @@ impl Line {
 }
 
 impl Agent {
-    /// Starts a daemon on the lab's devices and waits until it has taken over.
+    /// Starts a daemon on the lab's devices for all mobile hosts and waits until it has taken over.
     ///
     /// # Errors
     /// If it does not start; its own message is part of the error.
     pub fn start(program: &Program, scheme: &str, base: &str, line: &Line) -> Result<Self> {
+        Agent::start_for(network::MOBILE_PREFIX, program, scheme, (base, line))
+    }
+
+    /// The same for the mobile hosts in `prefix` alone.
+    ///
+    /// # Errors
+    /// As [`Agent::start`].
+    pub fn start_for(
+        prefix: &str,
+        program: &Program,
+        scheme: &str,
+        (base, line): (&str, &Line),
+    ) -> Result<Self> {
         let mut program = program.clone();
         let devices = ["--wired", network::WIRED, "--radio", network::RADIO];
-        let more = ["--radio-high", network::RADIO_HIGH, "--mobile", network::MOBILE_PREFIX];
+        let more = ["--radio-high", network::RADIO_HIGH, "--mobile", prefix];
         let rest = ["--scheme", scheme, "--control", "-"];
         program.arguments.extend(devices.iter().chain(&more).chain(&rest).map(Into::into));
         Agent::spawn(&program, base, line)
@@ -128,6 +141,24 @@ impl Agent {
     /// The number of its process.
     pub fn process(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The processor time of all its threads so far (`/proc/PID/task/TID/schedstat`, proc(5)).
+    ///
+    /// # Errors
+    /// If it is gone, or the kernel keeps no such statistics.
+    pub fn processor_time(&self) -> Result<sansio::Duration> {
+        let tasks = format!("/proc/{}/task", self.process());
+        let attempt = || format!("read the daemon's processor time below {tasks}");
+        let mut nanos = 0;
+        for task in std::fs::read_dir(&tasks).with_context(attempt)? {
+            let file = task.with_context(attempt)?.path().join("schedstat");
+            // A thread may end while it is looked at.
+            let Ok(text) = std::fs::read_to_string(&file) else { continue };
+            let spent = text.split(' ').next().with_context(attempt)?;
+            nanos += spent.parse::<u64>().with_context(attempt)?;
+        }
+        Ok(sansio::Duration::from_nanos(nanos))
     }
 
     /// Its statistics.

@@ -21,8 +21,9 @@ const FAREWELL_LOOKS: u32 = 100;
 impl Lab {
     /// Runs a program at the mobile host while the network does what `setup` says, but for its
     /// transfers. Its environment has the addresses `LH_FIXED_HOST`, `LH_MOBILE_HOST` and the
-    /// namespaces `LH_NS_FIXED`, `LH_NS_BASE`, `LH_NS_MOBILE`. Returns how it ended, and how late
-    /// the radio was.
+    /// namespaces `LH_NS_FIXED`, `LH_NS_BASE`, `LH_NS_MOBILE`, and `LH_BEGAN_NS`, when the run
+    /// began (CLOCK_MONOTONIC, in nanoseconds): outages count from then. Returns how it ended, and
+    /// how late the radio was.
     ///
     /// # Errors
     /// [`Stopped::Interrupted`], or whatever kept the program from running.
@@ -42,11 +43,13 @@ impl Lab {
         let line = Line::default();
         let mut agent = self.start_agent(setup, &line)?;
         let mut radio = self.start_radio(setup, &line)?;
-        radio.begin(Clock::starting_now())?;
+        let clock = Clock::starting_now();
+        radio.begin(clock)?;
         let names = self.network.names();
         let mut command = Command::new(program);
         command
             .args(arguments)
+            .env("LH_BEGAN_NS", clock.monotonic_at(sansio::Instant::ZERO).to_string())
             .env("LH_FIXED_HOST", network::FIXED_HOST.to_string())
             .env("LH_MOBILE_HOST", network::MOBILE_HOST.to_string())
             .env("LH_NS_FIXED", &names.fixed)

@@ -36,7 +36,7 @@ pub fn send(
     be_punctual()?;
     let mut diary = Diary::new(messages.every);
     diary.begin(clock.now());
-    let mut socket = transfer::connect(to, options)?;
+    let mut socket = transfer::connect(from, to, options)?;
     socket.set_nodelay(true).context("switch Nagle's algorithm off")?;
     let mut hash = Sha256::new();
     let (mut sent, mut chunk) = (0, Vec::with_capacity(CHUNK));

@@ -17,6 +17,15 @@ pub const FIXED_HOST: Ipv4Addr = Ipv4Addr::new(10, 78, 1, 1);
 pub const MOBILE_HOST: Ipv4Addr = Ipv4Addr::new(10, 78, 2, 1);
 /// Where the mobile hosts are.
 pub const MOBILE_PREFIX: &str = "10.78.2.0/24";
+/// The first of them alone.
+pub const FIRST_MOBILE: &str = "10.78.2.1/32";
+/// So many mobile hosts have an address in the lab.
+pub const MOBILES_MAX: u32 = 200;
+
+/// The address of a mobile host, counted from 0. All are one kernel's.
+pub fn mobile_host(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(MOBILE_HOST) + number)
+}
 /// The base station's device toward the fixed host.
 pub const WIRED: &str = "wired";
 /// Its device toward the mobile host.
@@ -63,6 +72,8 @@ impl Names {
 #[derive(Debug)]
 pub struct Network {
     names: Names,
+    /// Mobile hosts that have their addresses.
+    mobiles: u32,
 }
 
 /// One end of a veth pair that is not the radio's.
@@ -79,7 +90,7 @@ impl Network {
     /// # Errors
     /// Whatever `ip` says; what was built is then taken down.
     pub fn build(names: &Names) -> Result<Self> {
-        let network = Network { names: names.clone() };
+        let network = Network { names: names.clone(), mobiles: 1 };
         let mut batch = String::new();
         for name in names.all() {
             batch += &format!("netns add {name}\n");
@@ -126,6 +137,26 @@ impl Network {
         {
             let batch = format!("route replace default via {gateway} congctl {name}\n");
             ip(Some(namespace), &batch)?;
+        }
+        Ok(())
+    }
+
+    /// Gives so many mobile hosts their addresses, at most [`MOBILES_MAX`].
+    ///
+    /// # Errors
+    /// Whatever `ip` says.
+    pub fn house(&mut self, mobiles: u32) -> Result<()> {
+        let (mut base, mut mobile) = (String::new(), String::new());
+        for address in (self.mobiles..mobiles.min(MOBILES_MAX)).map(mobile_host) {
+            mobile += &format!("address add {address}/24 dev {HOST}\n");
+            base += &format!(
+                "neighbour replace {address} lladdr {MOBILE_MAC} dev {RADIO} nud permanent\n"
+            );
+        }
+        if !mobile.is_empty() {
+            ip(Some(&self.names.mobile), &mobile)?;
+            ip(Some(&self.names.base), &base)?;
+            self.mobiles = mobiles;
         }
         Ok(())
     }

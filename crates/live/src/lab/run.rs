@@ -39,6 +39,8 @@ pub struct LabRun {
     pub mishaps: u64,
     /// The daemon's statistics at the end.
     pub daemon: Option<serde_json::Value>,
+    /// Processor time that the daemon took for the run, if it was there all the while.
+    pub daemon_processor: Option<Duration>,
     /// Why the run counts as failed; `None` if it does not.
     pub failure: Option<String>,
 }
@@ -104,6 +106,7 @@ impl Lab {
     }
 
     fn run<O: Observer>(&mut self, setup: &RunSetup, observer: &mut O) -> Result<LabRun> {
+        self.network.house(setup.mobiles)?;
         let names = self.network.names().clone();
         self.apply_settings(setup)?;
         let line = Line::default();
@@ -117,6 +120,8 @@ impl Lab {
         }
         let stop = AtomicBool::new(false);
         let (done, all_done) = mpsc::channel();
+        let before = agent.as_ref().map(Agent::processor_time).transpose()?;
+        let started = agent.as_ref().map(Agent::process);
         let clock = Clock::starting_now();
         radio.begin(clock)?;
         let (ending, passed) = std::thread::scope(|scope| {
@@ -140,9 +145,13 @@ impl Lab {
             Err(_) if ending.failure.is_some() => None,
             statistics => statistics?,
         };
+        // One that has ended, or that is another, does not tell.
+        let now = agent.as_ref().filter(|agent| Some(agent.process()) == started);
+        let now = now.and_then(|agent| agent.processor_time().ok());
+        let processor = now.zip(before).map(|(now, before)| now.saturating_sub(before));
         drop(agent);
         let streams = streams(&plans, &listeners)?;
-        let finished = (ending, passed, report, daemon);
+        let finished = (ending, passed, report, (daemon, processor));
         Ok(result(setup, &streams, finished, observer))
     }
 
@@ -166,8 +175,16 @@ impl Lab {
 
     pub(super) fn start_agent(&self, setup: &RunSetup, line: &Line) -> Result<Option<Agent>> {
         let base = &self.network.names().base;
-        let start = || Agent::start(&self.program, &setup.scheme, base, line);
-        setup.has_daemon().then(start).transpose()
+        let prefix = match setup.serves_first {
+            true => network::FIRST_MOBILE,
+            false => network::MOBILE_PREFIX,
+        };
+        let start = |scheme: &str| Agent::start_for(prefix, &self.program, scheme, (base, line));
+        let agent = setup.daemon_scheme().map(start).transpose()?;
+        if setup.scheme == RunSetup::OBSERVE {
+            line.order("mode observe");
+        }
+        Ok(agent)
     }
 
     pub(super) fn start_radio(&self, setup: &RunSetup, line: &Line) -> Result<Radio> {
@@ -233,16 +250,19 @@ const TUNED: [(&str, &str, &str); 2] =
 
 fn plans(setup: &RunSetup, names: &Names) -> Vec<Planned> {
     let fixed = || Place { namespace: names.fixed.clone(), address: network::FIXED_HOST };
-    let mobile = || Place { namespace: names.mobile.clone(), address: network::MOBILE_HOST };
-    let plan = |(stream, (what, down)): (u32, (Load, bool))| {
-        let (sender, receiver) = if down { (fixed(), mobile()) } else { (mobile(), fixed()) };
+    let mobile =
+        |number| Place { namespace: names.mobile.clone(), address: network::mobile_host(number) };
+    let plan = |(stream, (what, down, number)): (u32, (Load, bool, u32))| {
+        let mobile = mobile(number);
+        let (sender, receiver) = if down { (fixed(), mobile) } else { (mobile, fixed()) };
         Planned { stream: StreamId(stream), sender, receiver, down, what }
     };
     (0..).zip(loads(setup)).map(plan).collect()
 }
 
-/// The transfers in the order of the simulator's: what each carries, and whether down.
-fn loads(setup: &RunSetup) -> Vec<(Load, bool)> {
+/// The transfers in the order of the simulator's: what each carries, whether down, and whose of
+/// the mobile hosts it is.
+fn loads(setup: &RunSetup) -> Vec<(Load, bool, u32)> {
     let ways: &[bool] = match setup.direction {
         Direction::Down => &[true],
         Direction::Up => &[false],
@@ -253,7 +273,12 @@ fn loads(setup: &RunSetup) -> Vec<(Load, bool)> {
         Amount::Duration(_) => None,
     });
     let loads = setup.traffic.connections().map(|messages| messages.map_or(bulk, Load::Messages));
-    loads.flat_map(|load| ways.iter().map(move |down| (load, *down))).collect()
+    let loads: Vec<Load> = loads.collect();
+    let of_mobile = |number: u32| {
+        let ways = loads.iter().flat_map(|load| ways.iter().map(move |down| (*load, *down)));
+        ways.map(move |(load, down)| (load, down, number))
+    };
+    (0..setup.mobiles).flat_map(of_mobile).collect()
 }
 
 impl Planned {
@@ -339,7 +364,7 @@ fn streams(plans: &[Planned], listeners: &[TcpListener]) -> Result<Vec<Stream>> 
 
 /// The transfers of a setup, for whoever measures or plots its records.
 pub fn transfers(setup: &RunSetup) -> Vec<TransferSpec> {
-    let spec = |(stream, (load, down)): (u32, (Load, bool))| {
+    let spec = |(stream, (load, down, _)): (u32, (Load, bool, u32))| {
         let (sender, receiver) =
             if down { (FIXED_HOST, MOBILE_HOST) } else { (MOBILE_HOST, FIXED_HOST) };
         let (size, messages) = match load {
@@ -357,12 +382,13 @@ pub fn roles() -> Vec<Role> {
     vec![Role::FixedHost, Role::BaseStation, Role::MobileHost]
 }
 
-type Finished = (Ending, Vec<Result<(Passed, Passed)>>, Report, Option<serde_json::Value>);
+type Finished =
+    (Ending, Vec<Result<(Passed, Passed)>>, Report, (Option<serde_json::Value>, Option<Duration>));
 
 fn result<O: Observer>(
     setup: &RunSetup,
     streams: &[Stream],
-    (ending, passed, report, daemon): Finished,
+    (ending, passed, report, (daemon, daemon_processor)): Finished,
     observer: &mut O,
 ) -> LabRun {
     let specs = transfers(setup);
@@ -419,6 +445,7 @@ fn result<O: Observer>(
         lateness: report.lateness,
         mishaps: report.mishaps,
         daemon,
+        daemon_processor,
         failure,
     }
 }

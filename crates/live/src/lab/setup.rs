@@ -8,8 +8,8 @@ use sansio::Duration;
 pub struct RunSetup {
     /// The hops and their seed.
     pub air: radio::Config,
-    /// The scheme at the base station: one that the daemon knows, [`RunSetup::PLAIN`] or
-    /// [`RunSetup::PLAIN_TUNED`], which need none.
+    /// The scheme at the base station: one that the daemon knows, [`RunSetup::OBSERVE`], or
+    /// [`RunSetup::PLAIN`] or [`RunSetup::PLAIN_TUNED`], which need none.
     pub scheme: String,
     /// The senders' congestion control.
     pub sender: Sender,
@@ -23,6 +23,11 @@ pub struct RunSetup {
     pub traffic: Traffic,
     /// How much of the bulk data, or for how long.
     pub amount: Amount,
+    /// Mobile hosts, up to [`super::network::MOBILES_MAX`], each with transfers of its own. They
+    /// share the radio with its queue, its losses and its outages.
+    pub mobiles: u32,
+    /// True if the daemon serves the first of them alone.
+    pub serves_first: bool,
     /// The largest segment, TCP options counted as payload; `None`: what an MTU of 1500 gives.
     pub mss: Option<u16>,
     /// The receive window in bytes; `None`: the kernel's own tuning.
@@ -39,10 +44,18 @@ impl RunSetup {
     /// The same, with the two settings that make a Linux sender patient no longer than a second:
     /// `tcp_rto_max_ms` = 1000, its minimum, and `tcp_rto_min_us` = 20000, at the senders.
     pub const PLAIN_TUNED: &str = "plain-tuned";
+    /// A daemon that looks on: what it costs to have one, and that it changes nothing.
+    pub const OBSERVE: &str = "observe";
+    /// The scheme of a daemon that looks on.
+    const OBSERVER: &str = "snoop-modern";
 
-    /// True if a daemon runs.
-    pub fn has_daemon(&self) -> bool {
-        self.scheme != Self::PLAIN && self.scheme != Self::PLAIN_TUNED
+    /// The scheme of the daemon, if one runs.
+    pub fn daemon_scheme(&self) -> Option<&str> {
+        match self.scheme.as_str() {
+            Self::PLAIN | Self::PLAIN_TUNED => None,
+            Self::OBSERVE => Some(Self::OBSERVER),
+            scheme => Some(scheme),
+        }
     }
 }
 

@@ -66,7 +66,7 @@ pub fn send(
     stop: &AtomicBool,
 ) -> Result<Passed> {
     namespace::enter(&from.namespace)?;
-    let mut socket = connect(to, options)?;
+    let mut socket = connect(from, to, options)?;
     let (mut hash, mut sent, mut gave_up) = (Sha256::new(), 0, false);
     let mut chunk = Vec::with_capacity(CHUNK);
     while size.is_none_or(|size| sent < size) && !stop.load(Ordering::Relaxed) && !gave_up {
@@ -182,8 +182,8 @@ pub fn hash_of(stream: StreamId, bytes: u64) -> [u8; 32] {
 }
 
 /// A connection whose sender and receiver look around while they wait.
-pub(super) fn connect(to: SocketAddrV4, options: &Options) -> Result<TcpStream> {
-    let socket = tcp_socket::connect(to, options, CONNECT_MAX)?;
+pub(super) fn connect(from: &Place, to: SocketAddrV4, options: &Options) -> Result<TcpStream> {
+    let socket = tcp_socket::connect(from.address, to, options, CONNECT_MAX)?;
     tcp_socket::bound_waits(&socket, LOOK_EVERY)?;
     Ok(socket)
 }

@@ -263,8 +263,7 @@ impl Emulator {
                 None => Some(Bytes::copy_from_slice(frame)),
             };
             if let Some(rest) = passes {
-                let head = Head::EMPTY;
-                self.leaving[port.opposite() as usize].push(Outgoing { head, rest });
+                self.leaving[port.opposite() as usize].push(Outgoing::new(Head::EMPTY, rest));
             }
         }
         Ok(())
@@ -274,7 +273,7 @@ impl Emulator {
         if let Some(clock) = self.clock {
             let now = clock.now();
             while let Some(leaving) = self.air.poll(now) {
-                let frame = Outgoing { head: Head::EMPTY, rest: leaving.bytes };
+                let frame = Outgoing::new(Head::EMPTY, leaving.bytes);
                 self.leaving[leaving.port as usize].push(frame);
                 if self.late.len() < Log::PACKETS_MAX {
                     self.late.push(now.since(leaving.due));
@@ -282,7 +281,7 @@ impl Emulator {
             }
         }
         for (socket, frames) in self.sockets.iter().zip(&mut self.leaving) {
-            socket.send(frames, |_, _| self.refused += 1);
+            socket.send(frames, &[], |_, _| self.refused += 1);
             frames.clear();
         }
     }

@@ -207,48 +207,97 @@ impl PacketSocket {
     }
 
     /// Sends frames in order; calls `refused` with the index of each that the device refused.
-    pub fn send(&self, frames: &[Outgoing], mut refused: impl FnMut(usize, io::Error)) {
+    /// Those of a `joined` leave as one super-packet; one by one if the system does not take such.
+    pub fn send(
+        &self,
+        frames: &[Outgoing],
+        mut joined: &[Joined],
+        mut refused: impl FnMut(usize, io::Error),
+    ) {
         let mut done = 0;
         while done < frames.len() {
-            let chunk = &frames[done..frames.len().min(done + BATCH)];
-            match self.send_some(chunk) {
-                Ok(0) => refused(done, io::ErrorKind::WriteZero.into()),
+            let error = match self.send_some(frames, joined, done) {
+                Ok(0) => io::ErrorKind::WriteZero.into(),
                 Ok(count) => {
                     done += count;
+                    joined = &joined[joined.partition_point(|next| next.first < done)..];
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => refused(done, error),
+                Err(error) => error,
+            };
+            match joined.split_first() {
+                Some((next, rest)) if next.first == done => {
+                    joined = rest;
+                    // A full queue has dropped some of it or all: to repeat it could send twice.
+                    if error.raw_os_error() == Some(libc::ENOBUFS) {
+                        (done..done + next.count)
+                            .for_each(|index| refused(index, io::ErrorKind::StorageFull.into()));
+                        done += next.count;
+                    }
+                }
+                _ => {
+                    refused(done, error);
+                    done += 1;
+                }
             }
-            done += 1;
         }
     }
 
-    fn send_some(&self, frames: &[Outgoing]) -> io::Result<usize> {
+    /// Sends frames from the one with the index `from`, and returns how many.
+    fn send_some(&self, frames: &[Outgoing], joined: &[Joined], from: usize) -> io::Result<usize> {
         let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-        let mut pieces = [[nothing; 2]; BATCH];
+        let piece = |bytes: &[u8]| libc::iovec {
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
+        };
+        let mut pieces = [nothing; 2 * BATCH];
         // SAFETY: all zero is a valid mmsghdr.
         let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-        for ((message, piece), frame) in messages.iter_mut().zip(&mut pieces).zip(frames) {
-            let head = frame.head.as_bytes();
-            for (piece, bytes) in piece.iter_mut().zip([head, &frame.rest]) {
-                piece.iov_base = bytes.as_ptr().cast_mut().cast();
-                piece.iov_len = bytes.len();
+        let mut ends = [0; BATCH];
+        let mut joined = joined.iter().peekable();
+        let (mut room, mut next, mut count) = (&mut pieces[..], from, 0);
+        while count < BATCH && next < frames.len() {
+            let whole = joined.next_if(|joined| joined.first == next);
+            let frames_in_it = whole.map_or(1, |joined| joined.count);
+            if room.len() < 1 + frames_in_it {
+                break;
             }
-            message.msg_hdr.msg_iov = piece.as_mut_ptr();
-            message.msg_hdr.msg_iovlen = piece.len();
+            let (own, rest) = room.split_at_mut(1 + frames_in_it);
+            match whole {
+                Some(joined) => {
+                    own[0] = piece(joined.head.as_bytes());
+                    for (own, frame) in own[1..].iter_mut().zip(&frames[next..]) {
+                        let before = joined.headers - frame.head.as_bytes().len();
+                        *own = piece(&frame.rest[before..]);
+                    }
+                }
+                None => {
+                    own[0] = piece(frames[next].head.as_bytes());
+                    own[1] = piece(&frames[next].rest);
+                }
+            }
+            messages[count].msg_hdr.msg_iov = own.as_mut_ptr();
+            messages[count].msg_hdr.msg_iovlen = own.len();
+            next += frames_in_it;
+            ends[count] = next;
+            (room, count) = (rest, count + 1);
         }
-        // SAFETY: every message points to two iovecs, which describe bytes borrowed from `frames`;
-        // sendmmsg only reads them.
-        let count = unsafe {
+        // SAFETY: every message points to iovecs of its own, which describe bytes borrowed from
+        // `frames` and `joined`; sendmmsg only reads them.
+        let sent = unsafe {
             libc::sendmmsg(
                 self.fd.as_raw_fd(),
                 messages.as_mut_ptr(),
-                frames.len().min(BATCH) as libc::c_uint,
+                count as libc::c_uint,
                 libc::MSG_DONTWAIT,
             )
         };
-        if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count as usize) }
+        match sent {
+            ..0 => Err(io::Error::last_os_error()),
+            0 => Ok(0),
+            _ => Ok(ends[sent as usize - 1] - from),
+        }
     }
 }
 
@@ -307,7 +356,33 @@ pub struct Outgoing {
     pub head: Head,
     /// All that follows.
     pub rest: Bytes,
+    /// Bytes of the headers of a TCP segment with a right checksum, the prefix included; 0 if it
+    /// is none, or nobody knows.
+    pub headers: u8,
 }
+
+impl Outgoing {
+    /// A frame of which nothing more is known.
+    pub fn new(head: Head, rest: impl Into<Bytes>) -> Self {
+        Outgoing { head, rest: rest.into(), headers: 0 }
+    }
+}
+
+/// Consecutive frames that leave as one super-packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// The index of the first.
+    pub first: usize,
+    /// How many; at most [`JOINED_MAX`].
+    pub count: usize,
+    /// Bytes of the headers of each, that are left out.
+    pub headers: usize,
+    /// What stands in their place.
+    pub head: Head,
+}
+
+/// Frames in a super-packet at most.
+pub const JOINED_MAX: usize = 64;
 
 /// The first bytes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,8 +392,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// Room for the virtio prefix, Ethernet and the IP header of either version.
-    pub const BYTES_MAX: usize = 10 + 14 + 40;
+    /// Room for the virtio prefix, Ethernet, the IP header of either version and a TCP header.
+    pub const BYTES_MAX: usize = 10 + 14 + 40 + 60;
 
     /// No bytes.
     pub const EMPTY: Head = Head { bytes: [0; Head::BYTES_MAX], length: 0 };

@@ -4,7 +4,7 @@ use super::{check, set_buffers, set_option};
 use anyhow::{Context, Result};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketType};
-use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::time::Duration;
 
 /// What both ends of a transfer agree on before they connect.
@@ -85,12 +85,19 @@ pub fn listen(address: SocketAddrV4, options: &Options) -> Result<TcpListener> {
     Ok(TcpListener::from(socket))
 }
 
-/// Connects; waits at most `patience`.
+/// Connects from an address of this host; waits at most `patience`.
 ///
 /// # Errors
 /// As [`socket`], or if nobody answers.
-pub fn connect(to: SocketAddrV4, options: &Options, patience: Duration) -> Result<TcpStream> {
+pub fn connect(
+    from: Ipv4Addr,
+    to: SocketAddrV4,
+    options: &Options,
+    patience: Duration,
+) -> Result<TcpStream> {
     let socket = socket(options)?;
+    rustix::net::bind(&socket, &SocketAddrV4::new(from, 0))
+        .with_context(|| format!("bind to {from}"))?;
     // Linux bounds connect(2) by the socket's send timeout.
     let stream = TcpStream::from(socket);
     stream.set_write_timeout(Some(patience)).context("bound the time to connect")?;

@@ -242,8 +242,8 @@ fn chatter(bridge: &Bridge) {
                 PacketSocket::open("net0", Prefix::Nothing, Listen::Nothing, Leave::Queued(0))?;
             let frames = odd_frames(macs.0, macs.1, addresses).into_iter();
             let frames: Vec<Outgoing> =
-                frames.map(|frame| Outgoing { head: Head::EMPTY, rest: frame.into() }).collect();
-            socket.send(&frames, |index, error| panic!("frame {index}: {error}"));
+                frames.map(|frame| Outgoing::new(Head::EMPTY, frame)).collect();
+            socket.send(&frames, &[], |index, error| panic!("frame {index}: {error}"));
             Ok(())
         });
         sent.expect("sent");

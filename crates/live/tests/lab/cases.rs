@@ -27,6 +27,8 @@ pub(crate) const ALL: &[Case] = &[
     ("messages_beside_a_transfer_end_with_it", messages_beside_a_transfer),
     ("two_labs_stand_side_by_side", two_labs_stand_side_by_side),
     ("super_packets_with_open_checksums_pass_the_daemon", super_packets),
+    ("joined_frames_arrive_as_they_came", crate::joining::joined_frames_arrive_as_they_came),
+    ("super_packets_leave_by_a_device_that_does_not_cut_them", super_packets_are_cut),
     ("a_daemon_that_loses_its_rules_ends", a_daemon_that_loses_its_rules_ends),
     ("other_protocols_are_the_kernels", other_protocols_are_the_kernels),
     ("tuned_settings_hold_for_one_run_only", tuned_settings_hold_for_one_run_only),
@@ -45,6 +47,8 @@ pub(crate) const ALL: &[Case] = &[
     ("the_fast_path_repairs_what_the_radio_loses", crate::fast::repairs_what_the_radio_loses),
     ("the_back_end_is_chosen_by_measurement", crate::fast::chosen_by_measurement),
     ("the_fast_path_over_a_bridge_survives_kills", crate::fast::over_a_bridge),
+    ("neighbours_share_the_radio_and_the_first_is_served", crate::several::the_first_is_served),
+    ("a_daemon_that_looks_on_touches_nothing", crate::several::a_daemon_that_looks_on),
     ("a_ring_gives_frames_in_order_and_counts_what_it_loses", crate::fast::ring),
     ("nothing_is_left_behind", nothing_is_left_behind),
 ];
@@ -125,7 +129,8 @@ fn a_restarted_daemon_picks_the_flow_up() {
 fn outage(scheme: &str, notified: bool) -> (LabRun, Duration) {
     let mut setup = setup(scheme);
     let start = Instant::from_nanos(800_000_000);
-    let planned = Planned { start, length: Length::fixed(Duration::from_millis(1_100)) };
+    let length = Length::fixed(Duration::from_millis(1_100));
+    let planned = Planned { start, spread: Duration::ZERO, length };
     let schedule = Schedule::At(vec![planned]);
     let outage = outage::Spec { schedule, mode: Mode::Lose, notified };
     setup.air.radio = setup.air.radio.with_outages(&outage);
@@ -227,6 +232,19 @@ fn super_packets() {
     }
 }
 
+/// Uploads that the radio's device has joined, by a wired device without segmentation offload.
+fn super_packets_are_cut() {
+    let direct = Direct::new(Offloads::On);
+    live::sys::namespace::within(&direct.names().base, || live::sys::offload::switch_off("wired"))
+        .expect("offloads can be switched off");
+    let (agent, _) = direct.daemon();
+    let sent = direct.upload(20_000_000).unwrap_or_else(|error| panic!("{error:#}"));
+    let packets = agent.statistics().expect("statistics")["packets"].clone();
+    let taken = packets["taken"].as_u64().expect("a count");
+    assert!(taken < sent / 1_448, "super-packets: {packets}");
+    assert_eq!(packets["refused"], 0, "{packets}");
+}
+
 fn a_daemon_that_loses_its_rules_ends() {
     let direct = Direct::new(Offloads::On);
     let (mut agent, nft) = direct.daemon();
@@ -278,7 +296,8 @@ fn tuned_settings_hold_for_one_run_only() {
 fn a_link_that_holds_packets() {
     let mut setup = setup("plain");
     let start = Instant::from_nanos(500_000_000);
-    let planned = Planned { start, length: Length::fixed(Duration::from_millis(150)) };
+    let length = Length::fixed(Duration::from_millis(150));
+    let planned = Planned { start, spread: Duration::ZERO, length };
     let schedule = Schedule::At(vec![planned]);
     let outage = outage::Spec { schedule, mode: Mode::Hold, notified: false };
     setup.air.radio = setup.air.radio.with_outages(&outage);

@@ -6,9 +6,11 @@ use live::lab::agent::{Agent, Line};
 use live::lab::network::{FIXED_HOST, MOBILE_HOST, Names};
 use live::lab::transfer::{self, Passed, Place};
 use live::sys::Clock;
+use live::sys::namespace::within;
 use live::sys::tcp_socket::Options;
 use sansio::StreamId;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
@@ -107,6 +109,33 @@ impl Direct {
         let name = |process: &str| std::fs::read_to_string(format!("/proc/{process}/comm"));
         let nft = inside.lines().find(|process| name(process).is_ok_and(|name| name == "nft\n"));
         (agent, nft.expect("an nft holds the rules").to_owned())
+    }
+
+    /// Sends this many bytes up, within 10 s; returns how many arrived.
+    pub(crate) fn upload(&self, size: usize) -> anyhow::Result<u64> {
+        let Names { fixed, mobile, .. } = &self.names;
+        let listener = within(fixed, || Ok(TcpListener::bind((FIXED_HOST, 0))?))?;
+        let to = listener.local_addr()?;
+        let mut sender = within(mobile, || Ok(TcpStream::connect(to)?))?;
+        let (mut receiver, _) = listener.accept()?;
+        let limit = Some(std::time::Duration::from_secs(10));
+        sender.set_write_timeout(limit)?;
+        receiver.set_read_timeout(limit)?;
+        std::thread::scope(|scope| {
+            let sent = scope.spawn(move || sender.write_all(&vec![1; size]));
+            let begun = Clock::starting_now();
+            let (mut received, mut chunk) = (0, vec![0; 1 << 16]);
+            while received < size {
+                match receiver.read(&mut chunk)? {
+                    0 => anyhow::bail!("the connection ended after {received} bytes"),
+                    count => received += count,
+                }
+                let took = begun.now().as_secs_f64();
+                anyhow::ensure!(took < 10.0, "{received} bytes within {took} s");
+            }
+            sent.join().expect("no panic")?;
+            Ok(received as u64)
+        })
     }
 
     /// Sends a few UDP datagrams down, which the kernel forwards; returns how many arrived.

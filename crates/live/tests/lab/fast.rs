@@ -120,11 +120,9 @@ fn compare() {
     let sender = PacketSocket::open("lo", Prefix::Nothing, Listen::Nothing, Leave::Direct);
     let sender = sender.expect("a socket");
     let send = |frames: &[Vec<u8>]| {
-        let frames: Vec<Outgoing> = frames
-            .iter()
-            .map(|frame| Outgoing { head: Head::EMPTY, rest: frame.clone().into() })
-            .collect();
-        sender.send(&frames, |index, error| panic!("frame {index}: {error}"));
+        let frames: Vec<Outgoing> =
+            frames.iter().map(|frame| Outgoing::new(Head::EMPTY, frame.clone())).collect();
+        sender.send(&frames, &[], |index, error| panic!("frame {index}: {error}"));
     };
     let drained = |ring: &mut Ring| {
         let mut tapped: Vec<Tapped> = Vec::new();

@@ -9,6 +9,8 @@ mod bridge;
 mod cases;
 mod direct;
 mod fast;
+mod joining;
+mod several;
 mod support;
 mod verdicts;
 

@@ -109,6 +109,8 @@ pub(crate) fn setup(scheme: &str) -> RunSetup {
         direction: Direction::Down,
         traffic: Traffic::Bulk,
         amount: Amount::Size(2_000_000),
+        mobiles: 1,
+        serves_first: false,
         mss: None,
         window_bytes: None,
         patience: Duration::from_secs(30),

@@ -233,11 +233,11 @@ fn compare(selection: &Selection) {
             for _ in 0..AT_ONCE {
                 let made = made(*side).new_tree(&mut runner).expect("a frame").current();
                 next += 1;
-                let rest = made.frame(next).into();
+                let rest = made.frame(next);
                 sent.push((next, made));
-                frames.push(Outgoing { head: Head::EMPTY, rest });
+                frames.push(Outgoing::new(Head::EMPTY, rest));
             }
-            socket.send(&frames, |index, error| panic!("{:?}: {error}", frames[index]));
+            socket.send(&frames, &[], |index, error| panic!("{:?}: {error}", frames[index]));
         }
         let (mut taken, mut arrived) = (BTreeSet::new(), BTreeSet::new());
         let mut received = Received::new();

@@ -63,10 +63,10 @@ pub enum Outage {
         /// Who is told.
         told: Told,
     },
-    /// `at=3s,length=1s`: a single one.
+    /// `at=3s,length=1s`: a single one; `at=2s..3s`: at a time between these drawn from the seed.
     At {
-        /// When it begins.
-        at: Time,
+        /// When it begins: earliest and latest; drawn uniformly when they differ.
+        at: (Time, Time),
         /// Shortest and longest length; drawn log-uniformly when they differ.
         length: (Time, Time),
         /// Packets wait in the radio's queue instead of being lost.
@@ -258,7 +258,8 @@ impl FromStr for Outage {
             value: text.to_owned(),
             what: "an outage",
             expected: "none, every=15s,length=300ms[,hold][,notified|,warned=100ms] with a length \
-                       or a range such as 0.1s..10s shorter than the period, or at=3s,length=1s",
+                       or a range such as 0.1s..10s shorter than the period, or at=3s,length=1s; \
+                       at=2s..3s begins somewhere between",
         })
     }
 }
@@ -269,8 +270,10 @@ fn parse_outage(text: &str) -> Option<Outage> {
     for (key, value) in fields(text) {
         match key {
             "every" if every.is_none() => every = Some(value.parse::<Time>().ok()?),
-            "at" if at.is_none() => at = Some(value.parse::<Time>().ok()?),
-            "length" if length.is_none() => length = Some(parse_range(value)?),
+            "at" if at.is_none() => at = Some(parse_range(value)?),
+            "length" if length.is_none() => {
+                length = Some(parse_range(value).filter(|(shortest, _)| !shortest.0.is_zero())?);
+            }
             "hold" if !hold && value.is_empty() => hold = true,
             "notified" if told == Told::Nobody && value.is_empty() => told = Told::Notified,
             "warned" if told == Told::Nobody => told = Told::Warned(value.parse().ok()?),
@@ -290,20 +293,23 @@ fn parse_outage(text: &str) -> Option<Outage> {
 fn parse_range(text: &str) -> Option<(Time, Time)> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let (from, to): (Time, Time) = (from.parse().ok()?, to.parse().ok()?);
-    (!from.0.is_zero() && from <= to).then_some((from, to))
+    (from <= to).then_some((from, to))
 }
 
 impl fmt::Display for Outage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, begin, length, hold, told) = match *self {
             Outage::None => return f.write_str("none"),
-            Outage::Every { every, length, hold, told } => ("every", every, length, hold, told),
+            Outage::Every { every, length, hold, told } => {
+                ("every", (every, every), length, hold, told)
+            }
             Outage::At { at, length, hold, told } => ("at", at, length, hold, told),
         };
-        write!(f, "{name}={begin},length={}", length.0)?;
-        if length.0 != length.1 {
-            write!(f, "..{}", length.1)?;
-        }
+        let range = |(from, to): (Time, Time)| match from == to {
+            true => from.to_string(),
+            false => format!("{from}..{to}"),
+        };
+        write!(f, "{name}={},length={}", range(begin), range(length))?;
         f.write_str(if hold { ",hold" } else { "" })?;
         match told {
             Told::Nobody => Ok(()),
@@ -392,6 +398,8 @@ mod tests {
             "every=30s,length=100ms..10s,notified",
             "every=30s,length=1s,hold,warned=100ms",
             "at=3s,length=1s",
+            "at=0s,length=1s",
+            "at=2s..3s,length=100ms..60s,hold",
         ] {
             assert_eq!(text.parse::<Outage>().expect(text).to_string(), text);
         }
@@ -432,6 +440,9 @@ mod tests {
             "every=15s,length=2s..1s",
             "every=15s,length=0s",
             "every=15s,at=1s,length=1s",
+            "every=15s..16s,length=1s",
+            "at=3s..2s,length=1s",
+            "at=2s,length=0s",
             "every=15s,length=1s,hold=1",
             "every=15s,length=1s,often",
         ] {

@@ -409,10 +409,11 @@ impl Scenario {
         for scheme in &self.schemes.0 {
             let expected = match stack::layers(scheme) {
                 Ok(_) => continue,
-                Err(_) if scheme == super::PLAIN_TUNED => continue,
+                Err(_) if super::LAB_ONLY.iter().any(|(name, _)| name == scheme) => continue,
                 Err(StackError::Unknown(_)) => {
                     let known = stack::LAYERS.map(|layer| layer.name).join(", ");
-                    format!("{known}, several of those joined by +, or {}", super::PLAIN_TUNED)
+                    let in_lab = super::LAB_ONLY.map(|(name, _)| name).join(" or ");
+                    format!("{known}, several of those joined by +, or {in_lab}")
                 }
                 Err(StackError::Conflict { layers: [one, other], reason }) => {
                     format!("no {one} beside {other}: {reason}")

@@ -27,6 +27,12 @@ use core::fmt;
 /// tuned. It needs a kernel, so the simulator has no model of it.
 pub const PLAIN_TUNED: &str = "plain-tuned";
 
+/// Schemes that need a kernel, each with what it is; the simulator has no model of them.
+pub const LAB_ONLY: [(&str, &str); 2] = [
+    (PLAIN_TUNED, "plain, with tcp_rto_max_ms=1000 and tcp_rto_min_us=20000 at the sender"),
+    ("observe", "plain, with a daemon of snoop-modern that looks on and touches nothing"),
+];
+
 /// A scenario that cannot be used: which file, which line, what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {

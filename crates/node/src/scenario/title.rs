@@ -95,7 +95,10 @@ fn outages(outage: &Outage) -> String {
         Outage::Every { every, length, hold, told } => {
             text(&format_args!("every {every}"), length, hold, told)
         }
-        Outage::At { at, length, hold, told } => text(&format_args!("at {at}"), length, hold, told),
+        Outage::At { at, length, hold, told } => match at {
+            (from, to) if from == to => text(&format_args!("at {from}"), length, hold, told),
+            (from, to) => text(&format_args!("between {from} and {to}"), length, hold, told),
+        },
     }
 }
 

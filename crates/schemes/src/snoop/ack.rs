@@ -62,7 +62,7 @@ pub(super) fn classify(
     if header.ack.after(last_ack) {
         return Case::New;
     }
-    if !pure || flow.is_window_update(header) {
+    if !pure || flow.aside.is_some() || flow.is_window_update(header) {
         return Case::Other;
     }
     if header.ack.before(last_ack) {
@@ -220,6 +220,11 @@ fn on_any(
         context.sink.send(Side::WIRED, Priority::Normal, packet);
         return Fate::Keep;
     }
+    if tcp.ack.after(flow.last_seen) {
+        flow.start_again(context.config, now);
+        context.sink.send(Side::WIRED, Priority::Normal, packet);
+        return Fate::Keep;
+    }
     flow.active_at = now;
     flow.mobile_at = now;
     flow.segments_unanswered = 0;
@@ -373,8 +378,6 @@ fn on_new_ack(
     now: Instant,
 ) -> Option<Instant> {
     flow.evidence.news |= newest.is_some();
-    // Beyond what passed here, an ACK tells nothing that could be checked (MOD-14).
-    let ack = ack.min(flow.last_seen);
     if let Timed::Running(end, departed_at) = flow.timed
         && end.at_or_before(ack)
     {

@@ -5,7 +5,7 @@
 //! flows beyond the limit of flows (MOD-14).
 
 use super::Context;
-use super::config::StandAside;
+use super::config::{HelpFrom, StandAside};
 use super::flow::Flow;
 use super::sack::JUDGED_BATCH;
 use super::timers::Timer;
@@ -20,6 +20,8 @@ pub(super) enum Reason {
     /// Most repairs were of segments that had arrived: the radio reorders more than can be told
     /// from loss, or did for a while. It ends after [`REST`], twice as long each time.
     RepairsUnneeded,
+    /// Nothing shows yet that the last hop is a radio ([`HelpFrom::Evidence`]).
+    NoEvidence,
 }
 
 /// The rests of a flow, each twice as long as the one before.
@@ -51,6 +53,7 @@ impl Reason {
         match self {
             Reason::AcksElsewhere => "no ACK of the mobile host passes here",
             Reason::RepairsUnneeded => "most local retransmissions were not needed",
+            Reason::NoEvidence => "nothing shows yet that a radio is here",
         }
     }
 }
@@ -81,6 +84,9 @@ pub(super) fn leaves_alone(
 
 #[cold]
 fn is_left_alone(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) -> bool {
+    if flow.aside == Some(Reason::NoEvidence) && is_evident(flow, context) {
+        flow.aside = None;
+    }
     if flow.aside == Some(Reason::RepairsUnneeded) && flow.rest.is_over(now) {
         flow.aside = None;
         super::rule(context.sink, flow.key, None, ("MOD-14", "rested; repairs again", 0));
@@ -95,6 +101,18 @@ fn is_left_alone(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
         return true;
     }
     false
+}
+
+/// True if enough is known of the flow, or of the last hop, to help.
+fn is_evident(flow: &Flow, context: &Context<'_, impl Sink>) -> bool {
+    let HelpFrom::Evidence { acknowledged_bytes, segments, repairs } = context.config.help_from
+    else {
+        return true;
+    };
+    let statistics = &context.shared.statistics;
+    let needed = statistics.retransmissions.saturating_sub(statistics.unneeded_retransmissions);
+    flow.last_ack.is_some_and(|ack| ack.since(flow.start) >= acknowledged_bytes)
+        || statistics.cached >= segments && needed >= repairs
 }
 
 /// A packet of the mobile host passed: its ACKs do come this way.

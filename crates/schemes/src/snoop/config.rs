@@ -60,6 +60,8 @@ pub struct Config {
     pub retransmission_priority: Priority,
     /// Whether the agent leaves flows alone that it cannot help.
     pub stand_aside: StandAside,
+    /// From when on a flow is helped.
+    pub help_from: HelpFrom,
     /// When mobile hosts are told what of their data was lost on the air.
     pub nack: Nack,
     /// Bounds against misuse (MOD-14).
@@ -224,6 +226,29 @@ pub enum StandAside {
     IfUseless,
 }
 
+/// From when on a flow is helped. Before, it is left alone: nothing is kept, sent or withheld.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelpFrom {
+    /// Its first packet: the last hop is known to be a radio. Strict and modern.
+    FirstPacket,
+    /// Evidence, for who does not know that: so many bytes of the flow are acknowledged, or the
+    /// agent has cached so many segments of all flows, and so many repairs were needed.
+    Evidence {
+        /// 14,600: an initial window (RFC 6928).
+        acknowledged_bytes: u32,
+        /// 10,000.
+        segments: u64,
+        /// 8: with fewer, less than one segment in a thousand is lost, if it is one.
+        repairs: u64,
+    },
+}
+
+impl HelpFrom {
+    /// Evidence, with its defaults.
+    pub const EVIDENCE: HelpFrom =
+        HelpFrom::Evidence { acknowledged_bytes: 14_600, segments: 10_000, repairs: 8 };
+}
+
 /// Bounds against misuse (MOD-14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -272,6 +297,7 @@ impl Config {
             copy_timestamps: CopyTimestamps::AsSent,
             retransmission_priority: Priority::High,
             stand_aside: StandAside::Never,
+            help_from: HelpFrom::FirstPacket,
             nack: Nack {
                 threshold_segments: 3,
                 silence: Duration::from_millis(40),

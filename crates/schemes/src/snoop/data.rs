@@ -130,6 +130,7 @@ fn on_old(
         Case::Cached => on_cached(flow, packet, range, context, now),
         Case::Uncached => on_uncached(flow, packet, range, context, now),
         Case::KeepAlive => {}
+        Case::AlreadyAcknowledged if flow.aside.is_some() => {}
         Case::AlreadyAcknowledged => {
             if assist::is_answered(flow, context.config, now) || answer(flow, packet, context, now)
             {

@@ -6,12 +6,12 @@
 
 use super::aside::{Reason, Rest};
 use super::cache::{Cache, Entry};
-use super::config::{Config, Repair};
+use super::config::{Config, HelpFrom, Repair};
 use super::disclosure::Disclosure;
 use super::restart::Phase;
 use super::rtt::RoundTrip;
 use super::sack::Evidence;
-use super::timers::Timers;
+use super::timers::{Timer, Timers};
 use sansio::{Duration, FlowKey, Instant};
 use wire::tcp::{Flags, Header, Seq, Timestamps};
 
@@ -22,6 +22,8 @@ use wire::tcp::{Flags, Header, Seq, Timestamps};
 pub(super) struct Flow {
     /// Four-tuple, as the data travels.
     pub(super) key: FlowKey,
+    /// Where it was first seen.
+    pub(super) start: Seq,
     /// Byte after the highest one seen from the fixed host.
     pub(super) last_seen: Seq,
     /// Byte after the highest one that its windows allowed; the flow's start without a scale.
@@ -153,8 +155,13 @@ pub(super) const ECN_FLAGS: Flags = Flags::ECE.with(Flags::CWR).with(Flags::AE);
 impl Flow {
     /// A flow first seen with data at `start`.
     pub(super) fn new(key: FlowKey, start: Seq, config: &Config, now: Instant) -> Self {
+        let aside = match config.help_from {
+            HelpFrom::FirstPacket => None,
+            HelpFrom::Evidence { .. } => Some(Reason::NoEvidence),
+        };
         Flow {
             key,
+            start,
             last_seen: start,
             fin: None,
             last_ack: None,
@@ -186,13 +193,24 @@ impl Flow {
             wired: WiredRoundTrip::default(),
             budget_bytes: u64::from(config.bounds.retransmission_floor_bytes),
             agent_acks: RatePerSecond::default(),
-            aside: None,
+            aside,
             is_away: false,
             rest: Rest::NONE,
             timers: Timers::new(),
             queued_deadline: None,
             began_at: now,
         }
+    }
+
+    /// The mobile host acknowledges what never passed here. Either that went another way, or the
+    /// ACK is forged: the fixed host ignores it then (RFC 9293, 3.10.7.4), so nothing may be
+    /// answered with it. All that is known of the flow may be wrong; it begins again here.
+    #[cold]
+    pub(super) fn start_again(&mut self, config: &Config, now: Instant) {
+        let (scale, budget_bytes, rest) = (self.scale, self.budget_bytes, self.rest);
+        *self = Flow::new(self.key, self.last_seen, config, now);
+        (self.scale, self.budget_bytes, self.rest) = (scale, budget_bytes, rest);
+        self.timers.set(Timer::Idle, now + config.flow_idle);
     }
 
     /// The lowest byte that the mobile host lacks, if an ACK told or the cache can.

@@ -149,9 +149,10 @@ pub(super) fn on_silence(
         return;
     }
     let is_elsewhere = flow.lowest_entry().is_none() || flow.outgrows_cache();
-    if is_elsewhere && !flow.evidence.has_seen_sack() {
-        // What is missing is not here, and what is here has probably arrived; or there is so much
-        // else that the sender's timeout is the faster way: its move.
+    let has_arrived = flow.cache.iter().all(|entry| entry.sacked);
+    if has_arrived || is_elsewhere && !flow.evidence.has_seen_sack() {
+        // What is missing is not here, and what is here has arrived, surely or probably; or there
+        // is so much else that the sender's timeout is the faster way: its move.
         let lacks = flow.last_seen.0.into();
         rule(context.sink, flow.key, None, ("MOD-14", "left to the sender: not cached", lacks));
         return;

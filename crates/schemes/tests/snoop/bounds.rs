@@ -5,7 +5,7 @@ use crate::drill::{Drill, FIXED, MOBILE, segment, tcp_mut};
 use crate::modern::{window, with_bounds};
 use sansio::{Host, PacketId, Payload, Side, StreamId};
 use schemes::snoop::Config;
-use schemes::snoop::config::Bounds;
+use schemes::snoop::config::{Bounds, HelpFrom};
 use wire::tcp::{Flags, Options, kind};
 
 #[test]
@@ -52,6 +52,61 @@ fn mod_14_forged_duplicates_cannot_make_it_send_more_than_once_per_round_trip() 
         drill.ack(1000);
     }
     assert_eq!(drill.statistics().retransmissions, 1);
+}
+
+/// Hosts ignore such an ACK (RFC 9293, 3.10.7.4); an agent that took it at its word would answer
+/// the sender's repeats with it, and so acknowledge what never arrived.
+#[test]
+fn snoop_gen_2_an_ack_of_what_never_passed_is_forwarded_and_not_believed() {
+    for config in [Config::strict(), Config::modern()] {
+        let mut drill = Drill::new(config);
+        drill.segments(0, 5).ack(1000).quietly();
+        drill.ack(9000).expect(&["wired ack 9000"]);
+        drill.data(1000..2000).expect(&["radio 1000..2000"]);
+        drill.data(0..1000).expect(&["radio 0..1000"]);
+        drill.ack(2000).expect(&["wired ack 2000"]);
+        drill.ack(5000).expect(&["wired ack 5000"]);
+        // What the mobile host itself has acknowledged is answered again.
+        drill.data(0..1000).expect(&["wired ack 5000 agent", "SNOOP-DATA-4 0..1000"]);
+    }
+}
+
+/// Help from evidence on: of 3000 acknowledged bytes, or of 6 cached segments and 1 repair.
+fn cautious() -> Drill {
+    let evidence = HelpFrom::Evidence { acknowledged_bytes: 3000, segments: 6, repairs: 1 };
+    Drill::new(Config { help_from: evidence, ..Config::modern() })
+}
+
+#[test]
+fn mod_14_without_evidence_of_a_radio_a_flow_is_left_alone() {
+    let mut drill = cautious();
+    drill.segments(0, 5).ack(1000).quietly();
+    drill.sack(1000, &[(2000, 5000)]).expect(&["wired ack 1000 sack 2000..5000"]);
+    drill.ack(0).expect(&["wired ack 0"]);
+    drill.data(0..1000).expect(&["radio 0..1000"]);
+    drill.after_millis(1000).expect(&[]);
+    assert_eq!((drill.agent.held_bytes(), drill.statistics().flows_left_alone), (0, 0));
+}
+
+#[test]
+fn mod_14_acknowledged_data_is_evidence_for_its_flow_and_repairs_are_for_all() {
+    let mut drill = cautious();
+    drill.segments(0, 3).ack(2999).segments(3, 1).quietly();
+    assert_eq!(drill.agent.held_bytes(), 0);
+    drill.ack(4000).segments(4, 6).after_millis(10).quietly();
+    assert_eq!(drill.agent.held_bytes(), 6000);
+    drill.sack(4000, &[(5000, 10_000)]);
+    drill.expect(&["MOD-1 ack 4000 sack 5000..10000", "radio high 4000..5000 local"]);
+    drill.after_millis(10).ack(10_000).quietly();
+    let held = |drill: &mut Drill, port| {
+        let mut data = segment(PacketId::FIRST, FIXED, Host { port, ..MOBILE }, Flags::ACK);
+        data.payload = Payload::Virtual { stream: StreamId(1), offset: 0, length: 100 };
+        tcp_mut(&mut data).seq = drill.seq(0);
+        drill.arrive(Side::WIRED, data);
+        drill.agent.held_bytes()
+    };
+    assert_eq!(held(&mut drill, 7), 100, "of another flow, from its first packet on");
+    assert_eq!(held(&mut cautious(), 7), 0);
 }
 
 #[test]

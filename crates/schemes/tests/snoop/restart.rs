@@ -80,6 +80,19 @@ fn restart_sack_blocks_take_the_place_of_the_ramp() {
 }
 
 #[test]
+fn restart_what_sack_has_shown_to_have_arrived_is_not_probed_for() {
+    let mut drill = Drill::modern();
+    drill.segments(0, 1).ack(1000).quietly();
+    // 1000..2000 was lost before it came here: the sender's to repair.
+    drill.segments(2, 3).after_millis(5).sack(1000, &[(2000, 5000)]).quietly();
+    drill.after_millis(1000).expect(&[]);
+    // Above it something may be lost.
+    drill.segments(5, 1).quietly();
+    drill.after_millis(1000);
+    assert!(drill.statistics().probes > 0);
+}
+
+#[test]
 fn restart_the_agent_ramps_up_if_the_sender_stays_silent() {
     let mut drill = window();
     drill.after_millis(500).ack(1001).quietly();

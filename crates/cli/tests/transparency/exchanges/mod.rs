@@ -24,16 +24,34 @@ pub(crate) struct Exchange {
     /// True if the outcome does not depend on the time that packets take: it is played on a path
     /// that loses some, too.
     pub(crate) on_loss: bool,
-    /// True if the packets are such that a router has to handle itself: the daemon leaves them.
-    pub(crate) of_the_kernel: bool,
+    pub(crate) handler: Handler,
     pub(crate) play: fn(&Stage<'_>) -> Result<()>,
+}
+
+/// Who has to handle the packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handler {
+    /// The daemon, which takes part, or all this shows nothing.
+    Daemon,
+    /// The kernel of the box: the daemon leaves them.
+    Kernel,
+    /// The same if the box is a router, and not if it is a bridge.
+    Router,
+    /// The daemon if the box is a router; through a bridge none comes.
+    NobodyOnABridge,
 }
 
 impl Exchange {
     /// With default settings over IPv4, on every path.
     const fn new(name: &'static str, play: fn(&Stage<'_>) -> Result<()>) -> Exchange {
-        let settings = &[];
-        Exchange { name, settings, family: Family::V4, on_loss: true, of_the_kernel: false, play }
+        Exchange {
+            name,
+            settings: &[],
+            family: Family::V4,
+            on_loss: true,
+            handler: Handler::Daemon,
+            play,
+        }
     }
 
     const fn with(mut self, settings: &'static [(&'static str, &'static str)]) -> Exchange {
@@ -42,13 +60,12 @@ impl Exchange {
     }
 
     const fn v6(mut self) -> Exchange {
-        // The lab's hops have no IPv6 addresses.
-        (self.family, self.on_loss) = (Family::V6, false);
+        self.family = Family::V6;
         self
     }
 
-    const fn of_the_kernel(mut self) -> Exchange {
-        self.of_the_kernel = true;
+    const fn handled_by(mut self, handler: Handler) -> Exchange {
+        self.handler = handler;
         self
     }
 

@@ -1,6 +1,6 @@
 //! What the network does to packets: shorter paths, marks of congestion, IP options.
 
-use super::Exchange;
+use super::{Exchange, Handler};
 use crate::net::{Host, Net};
 use crate::stage::{Lacking, Pair, Stage, info};
 use anyhow::{Context, Result, ensure};
@@ -11,16 +11,18 @@ use std::net::TcpListener;
 const ECN: &str = "net/ipv4/tcp_ecn";
 
 pub(super) const ALL: &[Exchange] = &[
-    Exchange::new("ECN", marked).with(&[(ECN, "1")]),
-    Exchange::new("Accurate ECN", accurate_ecn).with(&[(ECN, "1")]),
+    // A SYN that is lost shall be sent again as it was.
+    Exchange::new("ECN", marked).with(&[(ECN, "1"), ("net/ipv4/tcp_ecn_fallback", "0")]),
+    Exchange::new("Accurate ECN", accurate_ecn)
+        .with(&[(ECN, "1"), ("net/ipv4/tcp_ecn_fallback", "0")]),
     Exchange::new("a shorter path behind the mobile host", shorter_path).clean_only(),
     Exchange::new("a shorter path that tells nobody", black_hole)
         .with(&[("net/ipv4/tcp_mtu_probing", "1")])
         .clean_only(),
     Exchange::new("path MTU probes", probes)
         .with(&[("net/ipv4/tcp_mtu_probing", "2"), ("net/ipv4/tcp_base_mss", "512")]),
-    Exchange::new("IP options", ip_options).clean_only().of_the_kernel(),
-    Exchange::new("expired on the way", expired).clean_only().of_the_kernel(),
+    Exchange::new("IP options", ip_options).clean_only().handled_by(Handler::Kernel),
+    Exchange::new("expired on the way", expired).clean_only().handled_by(Handler::Router),
 ];
 
 /// Marks some packets as having met congestion, at both hosts' ends of the path.
@@ -122,7 +124,7 @@ fn ip_options(stage: &Stage<'_>) -> Result<()> {
     stage.close(pair)
 }
 
-/// One hop is not enough: the box says so, and the connection is not made.
+/// One hop is not enough for a router: it says so, and the connection is not made.
 fn expired(stage: &Stage<'_>) -> Result<()> {
     let stream = std::net::TcpStream::from(stage.socket(Host::Fixed)?);
     rustix::net::sockopt::set_ip_ttl(&stream, 1).context("set the hops")?;

@@ -1,6 +1,6 @@
 //! What happens when nothing happens: keep-alives, and peers that are gone.
 
-use super::Exchange;
+use super::{Exchange, Handler};
 use crate::load::Stopwatch;
 use crate::net::Host;
 use crate::stage::{Stage, bound, outcome, write_pattern};
@@ -14,7 +14,9 @@ pub(super) const ALL: &[Exchange] = &[
     Exchange::new("keep-alives of an idle connection", keep_alive).clean_only(),
     Exchange::new("keep-alives of a peer that is gone", keep_alive_of_the_dead).clean_only(),
     Exchange::new("a user timeout", user_timeout).clean_only(),
-    Exchange::new("a host that is not there", unreachable).clean_only(),
+    Exchange::new("a host that is not there", unreachable)
+        .clean_only()
+        .handled_by(Handler::NobodyOnABridge),
 ];
 
 /// Sends a keep-alive each second.

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Measures everything that docs/measurements.md shows and writes that file, and docs/when-not.md.
+
+Real kernels, the real daemon, our emulated radio. Needs root (or user namespaces) and an otherwise
+idle machine. It may be stopped at any time and goes on where it was: a table whose command and
+build are those of its records (lasthop-out/measure) is not measured again.
+
+    bench/measure.py LASTHOP [--minutes M] [--tables NAME,...] [--fresh] [--only page]
+
+--minutes stops it by itself between two tables, --tables measures these only, --fresh forgets what
+was measured, --only page writes the page of what is there.
+"""
+import argparse
+import csv
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+import cells
+import tables
+
+RECORDS = "lasthop-out/measure"
+PAGE = "docs/measurements.md"
+WHEN_NOT = "docs/when-not.md"
+# What decides what a run is; the rest of the program only shows it.
+DECIDES = ["wire", "sansio", "link", "trace", "tcp", "schemes", "node", "live"]
+
+HEAD = """# Measurements
+
+Made by `make measure` on one machine: unmodified Linux TCPs in network namespaces, the real daemon
+at the base station, our emulated radio. `lasthop lab` compares every byte by SHA-256; rows of the
+simulator say `sim`. A table stands below the command that makes it, and says when it was made and how late
+the emulated radio was: 99 of 100 frames of the worst run were no later than that.
+"""
+
+
+def git(*arguments):
+    result = subprocess.run(["git", *arguments], capture_output=True, text=True)
+    return result.stdout if result.returncode == 0 else ""
+
+
+def build(lasthop):
+    """What was built, as far as it decides a run: committed sources, or else the program itself."""
+    crates = [f"crates/{name}" for name in DECIDES]
+    crates.append("crates/cli/src/lab")
+    sources = git("ls-tree", "HEAD", *crates, "Cargo.lock")
+    if sources and not git("status", "--porcelain", "--", *crates):
+        return hashlib.sha256(sources.encode()).hexdigest()[:12]
+    with open(lasthop, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:12]
+
+
+def record_of(table):
+    path = os.path.join(RECORDS, table.name, "done.json")
+    if not os.path.exists(path):
+        return None
+    with open(path) as file:
+        return json.load(file)
+
+
+def is_done(table, built):
+    record = record_of(table)
+    return record is not None and (record["command"], record["build"]) == (table.command(), built)
+
+
+def measure(table, lasthop, built):
+    """Runs a table's command; its record stands beside the runs' own."""
+    out = os.path.join(RECORDS, table.name)
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    began = time.time()
+    result = subprocess.run(table.argv(lasthop, out), capture_output=True, text=True)
+    # 1: a check failed, which the page says.
+    if result.returncode not in (0, 1):
+        sys.exit(f"measure: {table.command()}\n{result.stderr or result.stdout}")
+    record = {"command": table.command(), "build": built, "seconds": time.time() - began,
+              "commit": git("rev-parse", "--short=12", "HEAD").strip(),
+              "kernel": os.uname().release, "date": time.strftime("%F", time.gmtime()),
+              "passed": result.returncode == 0, "text": result.stdout}
+    with open(os.path.join(out, "done.json.part"), "w") as file:
+        json.dump(record, file)
+    os.replace(os.path.join(out, "done.json.part"), os.path.join(out, "done.json"))
+    return record["seconds"]
+
+
+def measure_all(wanted, lasthop, minutes):
+    built = build(lasthop)
+    left = [table for table in wanted if not is_done(table, built)]
+    begun, spent, guessed = time.time(), 0.0, 0.0
+    for number, table in enumerate(left, 1):
+        # The guesses, corrected by how wrong they were so far.
+        pace = spent / guessed if guessed else 1.0
+        need = pace * table.seconds
+        if minutes and number > 1 and time.time() - begun + need > 60 * minutes:
+            print(f"measure: stopped with {len(left) - number + 1} of {len(wanted)} tables to do; "
+                  "run it again to go on", file=sys.stderr)
+            return
+        rest = pace * sum(table.seconds for table in left[number - 1:])
+        print(f"measure: {number} of {len(left)}: {table.name}, about {need / 60:.0f} min; "
+              f"{rest / 60:.0f} min left", file=sys.stderr)
+        took = measure(table, lasthop, built)
+        spent, guessed = spent + took, guessed + table.seconds
+
+
+def shown(table):
+    """A table with its command, and what is to be known of its runs."""
+    record = record_of(table)
+    lines = ["```", f"$ {table.command()}"]
+    if record is None:
+        return lines + ["```", "", "Not measured yet.", ""]
+    if record["command"] != table.command():
+        lines = ["```", f"$ {record['command']}"]
+    found = tables.Found(os.path.join(RECORDS, table.name), record)
+    body = table.show(found)
+    notes = [f"{record['date']}, build {record['commit']}, Linux {record['kernel']}, "
+             f"{max(1, round(record['seconds'] / 60))} min"]
+    if found.late_s() is not None:
+        notes.append(f"radio late by {found.late_s() * 1e3:.2f} ms (p99)")
+    if found.failures():
+        notes.append(f"**{len(found.failures())} runs failed:** {found.failures()[0]}")
+    if table.is_text:
+        lines += [*body, "```", ""]
+    else:
+        lines += ["```", "", *body, ""]
+    return lines + ["; ".join(notes) + ".", ""]
+
+
+def of_cells():
+    """The cells' page in a paragraph."""
+    if not os.path.exists("docs/cells.csv"):
+        return ["[cells.md](cells.md) is made by `make cells`; not measured yet.", ""]
+    with open("docs/cells.csv", newline="") as file:
+        rows = [{**row, "gain": float(row["gain"])} for row in csv.DictReader(file)]
+    out = []
+    lines = []
+    for way in ("down", "up"):
+        own = [row for row in rows if row["way"] == way]
+        if own:
+            counts = [str(sum(row["verdict"] == name for row in own)) for name in cells.VERDICTS]
+            lines.append([way, str(len(own)), f"{cells.mean_gain(own):.2f}", *counts])
+    cells.table(out, ["", "cells", "gain", *cells.VERDICTS], lines)
+    return ["Senders, SACK, loss, rate, round trip and way, drawn from all 540 combinations; goodput "
+            "with `snoop-modern`", "over that of `plain`. By value, every cell, and which were "
+            "slower: [cells.md](cells.md).", "", "```", "$ make cells", "```", "", *out]
+
+
+def when_not():
+    """The table of cases in which it does not help."""
+    lines = []
+    for case in tables.WHEN_NOT:
+        record = record_of(case.table)
+        if record is None:
+            numbers = ["-", "-", "not measured"]
+        else:
+            numbers = case.numbers(tables.Found(os.path.join(RECORDS, case.table.name), record))
+        command = f"`{case.table.command()}`".replace("|", "\\|")
+        lines.append([case.when, *numbers, case.why, command])
+    out = ["## Does not help when", "",
+           "Measured by `make measure`. The first two numbers are medians with `plain` and with "
+           "`snoop-modern`, the", "third is their ratio by pairs of runs with the same seed: "
+           "geometric mean and 95 % bounds.", ""]
+    cells.table(out, ["when", "plain", "snoop-modern", "ratio", "why", "command"], lines)
+    out += ["And nothing to measure: what is not TCP, or hides it (QUIC, VPNs), passes untouched",
+            "(`cargo test -p lasthop-live --test lab -- other_protocols nft_and_the_daemon`).", ""]
+    return out
+
+
+def write(path, lines):
+    with open(path, "w") as file:
+        file.write("\n".join(lines).rstrip() + "\n")
+
+
+def page():
+    out = HEAD.split("\n")
+    for section in tables.SECTIONS:
+        out += [f"## {section.title}", "", *section.text.strip().split("\n"), ""]
+        for table in section.tables:
+            out += [f"### {table.title}", ""] if table.title else []
+            out += shown(table)
+        if section.more:
+            out += section.more(lambda name: tables.Found(
+                os.path.join(RECORDS, name), record_of(tables.named(name))))
+        if section.title == tables.CELLS:
+            out += of_cells()
+    answer = when_not()
+    write(WHEN_NOT, answer)
+    write(PAGE, out + answer)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("lasthop")
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--tables", metavar="NAME,...")
+    parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--only", choices=["page"])
+    arguments = parser.parse_args()
+    lasthop = os.path.realpath(arguments.lasthop)
+    os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+    wanted = tables.all_tables()
+    if arguments.tables:
+        names = arguments.tables.split(",")
+        unknown = set(names) - {table.name for table in wanted}
+        if unknown:
+            parser.error(f"--tables {','.join(sorted(unknown))}: expected some of "
+                         + ", ".join(table.name for table in wanted))
+        wanted = [table for table in wanted if table.name in names]
+    if arguments.fresh:
+        for table in wanted:
+            shutil.rmtree(os.path.join(RECORDS, table.name), ignore_errors=True)
+    if arguments.only != "page":
+        os.makedirs(RECORDS, exist_ok=True)
+        measure_all(wanted, lasthop, arguments.minutes)
+    page()
+    print(f"wrote {PAGE} and {WHEN_NOT}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
