@@ -1,8 +1,8 @@
 //! Which schemes there are, where each stands, and which go together: the one declared table.
 //!
 //! A stack is written `snoop-modern+fast-retransmit`: at most one engine at the base station and
-//! one at the mobile host. Two layers that stand at different places go together unless [`CONFLICTS`]
-//! says why not; two at the same place never do, and the table says why for each.
+//! one at the mobile host. Two layers that stand at different places go together unless
+//! [`CONFLICTS`] says why not; two at the same place never do, and the table says why for each.
 
 use crate::{MobileScheme, Scheme, fast_retransmit, plain, snoop, window};
 use core::fmt;

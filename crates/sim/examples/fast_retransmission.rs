@@ -2,8 +2,8 @@
 //! tells the fixed host: the tables of `docs/fast-retransmission.md`.
 //!
 //! One download at 10 Mbit/s; outages of three lengths at 30 instants each, nobody moves. Median
-//! and largest time from the return of the link to the next byte in order, ms. Arguments: the one-way
-//! delay of the wire and of the radio, and the lengths of the outages.
+//! and largest time from the return of the link to the next byte in order, ms. Arguments: the
+//! one-way delay of the wire and of the radio, and the lengths of the outages.
 
 use node::scenario::{Switch, parse};
 use node::{Case, Plan, Scenario};

@@ -2,9 +2,9 @@
 //! `docs/window-control.md`.
 //!
 //! One download at 10 Mbit/s, round trip 50 ms; an outage of 1 s at 30 instants, of which the
-//! mobile host is warned some time before. For each scheme the timeouts of all 30 runs, the segments that
-//! the fixed host sent again in a run (median), the largest time without a byte in order of a run
-//! (median, ms), and the kB that 10 s delivered (median).
+//! mobile host is warned some time before. For each scheme the timeouts of all 30 runs, the
+//! segments that the fixed host sent again in a run (median), the largest time without a byte in
+//! order of a run (median, ms), and the kB that 10 s delivered (median).
 
 use node::scenario::parse;
 use node::{Plan, Scenario};

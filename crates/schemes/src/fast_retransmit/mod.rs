@@ -10,7 +10,8 @@
 //! until the fixed host does the same. The base stations know nothing of it.
 //!
 //! Map: [`config`] (who, when, how often), `kept` (what may be sent again). What a TCP does when it
-//! is told is in `tcp::handoff`; what each way of telling is worth, in `docs/fast-retransmission.md`.
+//! is told is in `tcp::handoff`; what each way of telling is worth, in
+//! `docs/fast-retransmission.md`.
 //!
 //! We differ: the engine works on packets that pass, so that it stands beside a TCP that nobody has
 //! changed; only [`config::Sender::OwnTcp`] needs one that has.

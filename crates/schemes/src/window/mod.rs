@@ -3,8 +3,8 @@
 //! WINC).
 //!
 //! Before the signal of a cell is too weak to carry data, the mobile host closes its window, so
-//! that nothing is on its way when the link goes: the fixed host loses nothing and keeps its congestion
-//! window. With the new cell the window opens again.
+//! that nothing is on its way when the link goes: the fixed host loses nothing and keeps its
+//! congestion window. With the new cell the window opens again.
 //!
 //! Map: [`mobile`] (the engine at the mobile host, WINC-MH), [`station`] (the engine at the base
 //! station, which holds what comes after the window was closed, WINC-BS), [`table`] (the states of
