@@ -361,8 +361,8 @@ impl<'a> Player<'a> {
         head.push(&self.link.interface().mac.0);
         head.push(&[8, 0]);
         let mut refused = None;
-        let frame = Outgoing { head, rest: datagram.into() };
-        self.link.send(&[frame], |_, error| refused = Some(error));
+        let frame = Outgoing::new(head, datagram);
+        self.link.send(&[frame], &[], |_, error| refused = Some(error));
         refused.map_or(Ok(()), |error| Err(error).context("send a segment"))
     }
 
