@@ -20,7 +20,8 @@ pub mod timers;
 pub mod units;
 
 pub use engine::{
-    Deadline, Delivery, DropReason, Engine, HandoffStage, Input, Notice, Priority, Side, Sink,
+    Deadline, Delivery, DropReason, Engine, Handoff, HandoffStage, Input, Losses, Notice, Priority,
+    Side, Sink,
 };
 pub use event::{Event, EventKind};
 pub use flows::{FlowIndex, FlowKey, Host};
@@ -28,4 +29,4 @@ pub use packet::{Cause, Frame, Packet, PacketId, PacketRef, Payload, StreamId, T
 pub use random::Random;
 pub use time::{Duration, Instant};
 pub use timers::{TimerQueue, TimerTable};
-pub use units::BitRate;
+pub use units::{BitRate, Signal};

@@ -1,7 +1,7 @@
 //! TCP options read, appended and changed in place.
 
 use wire::Error;
-use wire::tcp::{Options, SackBlock, Seq, Timestamps, kind};
+use wire::tcp::{HANDOFF_MARK, Options, SackBlock, Seq, Timestamps, kind};
 
 const TIMESTAMPS: Timestamps = Timestamps { value: 0x0102_0304, echo: 0x0506_0708 };
 const TIMESTAMPS_BYTES: [u8; 10] = [kind::TIMESTAMPS, 10, 1, 2, 3, 4, 5, 6, 7, 8];
@@ -111,4 +111,27 @@ fn more_than_forty_bytes_are_refused() {
     assert!(Options::from_bytes(&[1; 40]).is_ok());
     let error = Error::Length { field: "TCP options", value: 41 };
     assert_eq!(Options::from_bytes(&[1; 41]), Err(error));
+}
+
+#[test]
+fn ci_frx_4_the_mark_is_found_among_other_options_and_nothing_else_is_taken_for_it() {
+    let with = |lists: &[&[u8]]| {
+        let mut options = Options::default();
+        lists.iter().for_each(|list| options.push(list).expect("room"));
+        options
+    };
+    let stamps = [&[kind::NOP, kind::NOP][..], &TIMESTAMPS_BYTES].concat();
+    for marked in [with(&[&HANDOFF_MARK]), with(&[&stamps, &HANDOFF_MARK])] {
+        assert!(marked.validate().is_ok() && marked.has_handoff_mark());
+    }
+    let [kind, length, first, second] = HANDOFF_MARK;
+    for other in [
+        with(&[]),
+        with(&[&stamps]),
+        with(&[&stamps, &[kind, length, second, first]]),
+        with(&[&stamps, &[kind, 6, first, second, 0, 0]]),
+        with(&[&[kind + 1, length, first, second]]),
+    ] {
+        assert!(!other.has_handoff_mark(), "{other:?}");
+    }
 }

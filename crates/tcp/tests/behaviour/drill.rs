@@ -10,7 +10,7 @@ use sansio::{
 };
 use tcp::{Config, Endpoint};
 use wire::ip::{self, Protocol};
-use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps, kind};
+use wire::tcp::{Flags, HANDOFF_MARK, Header, SackBlock, Seq, Timestamps, kind};
 
 pub(crate) struct Drill {
     pub(crate) end: Endpoint,
@@ -137,6 +137,13 @@ impl Drill {
     /// The same ACK several times.
     pub(crate) fn acks(&mut self, ack: u32, times: usize) {
         (0..times).for_each(|_| self.ack(ack));
+    }
+
+    /// An ACK with the mark of a mobile host whose handoff is over.
+    pub(crate) fn marked_ack(&mut self, ack: u32) {
+        let mut header = self.header(Flags::ACK, 1, ack);
+        header.options.push(&HANDOFF_MARK).expect("room");
+        self.inject(header, 0);
     }
 
     /// An ACK with SACK blocks, the most recent first.

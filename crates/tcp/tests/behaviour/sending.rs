@@ -1,9 +1,9 @@
 //! Drills of the sender: congestion, loss, timers, windows.
 
 use crate::drill::Drill;
-use sansio::{Cause, Duration, EventKind};
+use sansio::{Cause, Duration, EventKind, PacketRef};
 use tcp::config::{IdleRestart, RepeatedFastRetransmit, Rto};
-use tcp::{Config, Congestion, Endpoint, State};
+use tcp::{Config, Congestion, Endpoint, HandoffMark, State};
 use wire::tcp::Seq;
 
 pub(crate) const RTO: &str = "tcp retransmission";
@@ -311,6 +311,28 @@ fn ci_frx_2_a_handoff_makes_every_sender_resend_and_slow_start() {
         let is_linux =
             matches!(congestion, Congestion::LinuxReno | Congestion::Cubic | Congestion::Bbr);
         drill.fires(RTO, if is_linux { 1006 } else { 1000 });
+    }
+}
+
+#[test]
+fn ci_frx_4_a_marked_ack_makes_a_sender_that_knows_the_mark_resend_and_no_other() {
+    for congestion in Congestion::ALL {
+        for (handoff_mark, times) in [(HandoffMark::Obeyed, 1), (HandoffMark::Ignored, 0)] {
+            let config = Config { handoff_mark, ..with_window(congestion, 8) };
+            let mut drill = Drill::connected(config);
+            drill.write(20_000);
+            drill.sent();
+            drill.marked_ack(1);
+            let is_first =
+                |packet: &PacketRef| packet.as_tcp().is_some_and(|tcp| tcp.seq == Seq(1_001));
+            let again = drill.sent().iter().filter(|packet| is_first(packet)).count();
+            assert_eq!(again, times, "{congestion} and a mark {handoff_mark:?}");
+        }
+        // With nothing in flight it says nothing.
+        let config = Config { handoff_mark: HandoffMark::Obeyed, ..with_window(congestion, 8) };
+        let mut drill = Drill::connected(config);
+        drill.marked_ack(1);
+        drill.sends(&[]);
     }
 }
 
