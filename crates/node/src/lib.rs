@@ -3,11 +3,12 @@
 //! Map: [`scenario`] (what people write), [`plan`] (what a driver runs: one case of a scenario,
 //! everything resolved), [`host`] (an end host: endpoints and applications), [`base_station`] (the
 //! one function that composes a base station, which both drivers call), [`cell`] (several mobile
-//! hosts at one).
+//! hosts at one), [`movement`] (where a mobile host is).
 
 pub mod base_station;
 pub mod cell;
 pub mod host;
+pub mod movement;
 pub mod plan;
 pub mod scenario;
 
