@@ -105,6 +105,15 @@ impl Host {
         }
     }
 
+    /// A handoff is over: every endpoint with something in flight sends its oldest segment again
+    /// (CI-FRX-2, CI-FRX-7).
+    pub fn fast_retransmit(&mut self, sink: &mut impl Sink, now: Instant) {
+        for slot in 0..self.connections.len() as u32 {
+            self.connections[slot as usize].endpoint.fast_retransmit_on_handoff(sink, now);
+            self.rearm(slot);
+        }
+    }
+
     /// The endpoints, in the order in which they were added.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         self.connections.iter().map(|connection| &connection.endpoint)

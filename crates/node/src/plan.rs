@@ -4,15 +4,16 @@ use crate::cell::addresses;
 use crate::host::{Application, Host};
 use crate::scenario::{
     Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
-    Served, Size, Switch, Time, Traffic, radio,
+    Served, Size, Switch, Time, Told, Traffic, radio,
 };
 use link::preset::Pair;
 use link::{Limit, channel, hop, outage};
-use sansio::{Duration, FlowKey, Host as Address, Instant, Random, StreamId};
-use schemes::Scheme;
+use sansio::{Duration, FlowKey, Host as Address, Instant, Random, Signal, StreamId};
+use schemes::stack::{FixedHost, Stack, StackError};
+use schemes::{MobileScheme, Scheme, fast_retransmit};
 use std::rc::Rc;
 use tcp::config::{ReceiveWindow, TimerModel};
-use tcp::{Config, Endpoint};
+use tcp::{Config, Endpoint, HandoffMark};
 use wire::tcp::Seq;
 
 /// One run, up to its seed.
@@ -29,8 +30,12 @@ pub struct Plan {
     pub wired: Pair,
     /// Base station to mobile host and back.
     pub radio: Pair,
-    /// The scheme at the base station.
+    /// How long before an outage the mobile host's signal gets weak; none if it never does.
+    pub warned: Option<Duration>,
+    /// The schemes at the base station and at the mobile host ([`Stack::named`]).
     pub scheme: String,
+    /// Parameters of fast retransmission other than those of its preset, if it is among them.
+    pub fast_retransmit: Option<fast_retransmit::Config>,
     /// What the base station is told of departures onto its radio, if its scheme asks.
     pub departures: Departures,
     /// Both hosts' TCP.
@@ -100,6 +105,10 @@ impl Plan {
     const PATIENCE: u64 = 200;
     /// And never sooner than this.
     const PATIENCE_MIN: Duration = Duration::from_secs(120);
+    /// The signal at the mobile host when it has been warned of an outage, and during that.
+    pub const SIGNAL_WEAK: Signal = Signal::from_db(0);
+    /// And at any other time.
+    pub const SIGNAL_GOOD: Signal = Signal::from_db(20);
     /// Bytes of IPv4 and TCP headers without options.
     const HEADER_BYTES: u32 = 40;
     /// Bytes of a timestamps option with its padding.
@@ -119,9 +128,7 @@ impl Plan {
         if case.sender == Sender::Bbr && case.sack == Switch::Off {
             return Err(NotSimulated::Sack(case.sender.name()));
         }
-        if crate::base_station::compose(&case.scheme).is_none() {
-            return Err(NotSimulated::Scheme(case.scheme.clone()));
-        }
+        stack(&case.scheme).map_err(|_| NotSimulated::Scheme(case.scheme.clone()))?;
         Ok(Plan::of_path(scenario, case))
     }
 
@@ -132,7 +139,7 @@ impl Plan {
     }
 
     fn of_path(scenario: &Scenario, case: &Case) -> Plan {
-        let scheme = crate::base_station::compose(&case.scheme);
+        let scheme = stack(&case.scheme).map(|stack| stack.station);
         let mut radio = radio::pair(scenario.radio);
         let preset = (radio.down.rate, radio.down.queue);
         for hop in [&mut radio.down, &mut radio.up] {
@@ -151,7 +158,7 @@ impl Plan {
         scenario.record(&mut radio.down, &mut radio.up);
         radio.half_duplex = scenario.half_duplex;
         radio.down.report_departures = scenario.departures == Departures::Air
-            && scheme.as_ref().is_some_and(Scheme::wants_departures);
+            && scheme.as_ref().is_ok_and(Scheme::wants_departures);
         let wired = hop::Config {
             queue: Limit::Packets(WIRED_QUEUE_PACKETS),
             ..hop::Config::clean(scenario.wired_rate.0, scenario.wired_delay.0)
@@ -162,7 +169,9 @@ impl Plan {
             served: scenario.served,
             wired: Pair::symmetric(wired),
             radio,
-            scheme: if scheme.is_some() { case.scheme.clone() } else { "plain".to_owned() },
+            warned: warned(case.outage),
+            scheme: if scheme.is_ok() { case.scheme.clone() } else { "plain".to_owned() },
+            fast_retransmit: None,
             departures: scenario.departures,
             tcp: hosts_config(scenario, case),
             transfers: transfers(scenario, case.direction),
@@ -240,8 +249,19 @@ impl Plan {
 
     /// The base station of this plan.
     pub fn base_station(&self) -> Scheme {
-        crate::base_station::compose(&self.scheme)
-            .unwrap_or_else(|| unreachable!("Plan::new refuses unknown schemes"))
+        self.stack().station
+    }
+
+    /// What stands between a mobile host's TCP and the air.
+    pub fn mobile_scheme(&self) -> Option<MobileScheme> {
+        let mobile = self.stack().mobile?;
+        let is_told = matches!(mobile, MobileScheme::FastRetransmit(_));
+        let other = self.fast_retransmit.filter(|_| is_told);
+        Some(other.map_or(mobile, MobileScheme::from))
+    }
+
+    fn stack(&self) -> Stack {
+        stack(&self.scheme).unwrap_or_else(|_| unreachable!("Plan::new refuses unknown schemes"))
     }
 
     /// One pair of end hosts, whose TCP is `tcp`, a copy of [`Plan::tcp`] for all of them. Initial
@@ -295,6 +315,11 @@ impl Plan {
     }
 }
 
+/// The schemes of a plan, which has no handoffs.
+fn stack(scheme: &str) -> Result<Stack, StackError> {
+    Stack::named(scheme).map(Stack::without_handoffs)
+}
+
 /// Room at the ends of the wired path: it is not what is studied, so it drops only what a window
 /// of hundreds of segments would.
 const WIRED_QUEUE_PACKETS: u32 = 1000;
@@ -320,6 +345,7 @@ fn transfers(scenario: &Scenario, direction: Direction) -> Vec<Transfer> {
 }
 
 fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
+    let is_marked = stack(&case.scheme).is_ok_and(|stack| stack.fixed == FixedHost::ObeysMark);
     let congestion = case.sender.simulated();
     let sack = case.sack == Switch::On;
     let congestion = match (case.sender, sack, scenario.hosts) {
@@ -333,6 +359,7 @@ fn hosts_config(scenario: &Scenario, case: &Case) -> Config {
         Hosts::Modern => Config::linux(congestion),
     };
     config.sack = sack;
+    config.handoff_mark = if is_marked { HandoffMark::Obeyed } else { HandoffMark::Ignored };
     config.mss = scenario.mss.0 as u16;
     config.receive_buffer_bytes = scenario.window.0 as u32;
     if scenario.window != Scenario::WINDOW_MODERN {
@@ -398,6 +425,14 @@ fn channels(scenario: &Scenario, case: &Case) -> Vec<channel::Config> {
     channels
 }
 
+fn warned(outage: Outage) -> Option<Duration> {
+    match outage {
+        Outage::Every { told: Told::Warned(lead), .. }
+        | Outage::At { told: Told::Warned(lead), .. } => Some(lead.0),
+        _ => None,
+    }
+}
+
 fn outages(outage: Outage) -> outage::Spec {
     let length = |(shortest, longest): (crate::scenario::Time, crate::scenario::Time)| {
         outage::Length { shortest: shortest.0, longest: longest.0 }
@@ -405,17 +440,17 @@ fn outages(outage: Outage) -> outage::Spec {
     let mode = |hold| if hold { outage::Mode::Hold } else { outage::Mode::Lose };
     match outage {
         Outage::None => outage::Spec::default(),
-        Outage::Every { every, length: range, hold, notified } => outage::Spec {
+        Outage::Every { every, length: range, hold, told } => outage::Spec {
             schedule: outage::Schedule::Every { every: every.0, length: length(range) },
             mode: mode(hold),
-            notified,
+            notified: told != Told::Nobody,
         },
-        Outage::At { at, length: range, hold, notified } => {
+        Outage::At { at, length: range, hold, told } => {
             let planned = outage::Planned { start: Instant::ZERO + at.0, length: length(range) };
             outage::Spec {
                 schedule: outage::Schedule::At(vec![planned]),
                 mode: mode(hold),
-                notified,
+                notified: told != Told::Nobody,
             }
         }
     }

@@ -10,6 +10,7 @@
 //! One input at a time; all that follows from it is in the sink when `handle` returns. Then the
 //! driver asks for the next deadline and sees to it that `Input::Timer` comes no earlier.
 
+use crate::units::Signal;
 use crate::{Duration, Event, FlowKey, Instant, Packet, PacketId, PacketRef, Payload};
 use core::net::IpAddr;
 
@@ -72,8 +73,15 @@ impl Side {
     pub const NETWORK: Side = Side(0);
     /// A base station's or gateway's side toward the fixed host.
     pub const WIRED: Side = Side(0);
-    /// A base station's or gateway's side toward the mobile host.
+    /// A base station's or gateway's side toward the mobile host; that of an engine at a mobile
+    /// host toward its base station.
     pub const RADIO: Side = Side(1);
+    /// The side of an engine at an end host toward that host's own TCP.
+    pub const HOST: Side = Side(0);
+    /// A base station's side toward other base stations. What is sent here goes in a tunnel to
+    /// where its destination has moved, what arrives here has left one; whoever stacks the machine
+    /// encapsulates.
+    pub const TUNNEL: Side = Side(2);
 }
 
 /// Which of a link's two queues (SNOOP-ACK-10).
@@ -101,10 +109,44 @@ pub enum Notice {
     MobileDown(IpAddr),
     /// It is back.
     MobileUp(IpAddr),
+    /// The signal of this mobile host's base station, now.
+    Signal(Signal),
+    /// A handoff of this mobile host has come so far.
+    Handoff(Handoff, Losses),
+    /// A mobile host has registered with this base station, or has renewed that (WINC-ST-2, 9).
+    Registered(IpAddr),
+    /// A mobile host has left this base station, and nobody says where to.
+    Deregistered(IpAddr),
+    /// A mobile host is with another base station now: a binding update came (WINC-ST-5, 6).
+    Moved(IpAddr),
+    /// It is no longer known where a mobile host has moved to (WINC-ST-7).
+    BindingExpired(IpAddr),
+    /// What a mobile host's last base station holds for it comes through the tunnel from now on
+    /// (WINC-BS-6); told after [`Notice::Registered`].
+    TunnelOpened(IpAddr),
     /// Forget everything that is soft state (SNOOP-GEN-3); the drill of the soft-state checker.
     Forget,
     /// Forget what is known of one connection, data either way.
     ForgetFlow(FlowKey),
+}
+
+/// How far a mobile host's handoff has come (CI-HO-3 to 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handoff {
+    /// The new base station has answered the greeting: what the mobile host sends arrives. What is
+    /// sent to it may still go to the old base station.
+    GreetingAcknowledged,
+    /// The old base station knows, too: both ways lead through the new one.
+    Complete,
+}
+
+/// Whether a handoff may have lost packets (CI-FRX-8): configured for each attachment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Losses {
+    /// It may.
+    Possible,
+    /// The network guarantees that it has not.
+    None,
 }
 
 /// The earliest armed timer.

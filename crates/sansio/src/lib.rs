@@ -19,11 +19,13 @@ pub mod time;
 pub mod timers;
 pub mod units;
 
-pub use engine::{Deadline, Delivery, DropReason, Engine, Input, Notice, Priority, Side, Sink};
+pub use engine::{
+    Deadline, Delivery, DropReason, Engine, Handoff, Input, Losses, Notice, Priority, Side, Sink,
+};
 pub use event::{Event, EventKind};
 pub use flows::{FlowIndex, FlowKey, Host};
 pub use packet::{Cause, Frame, Packet, PacketId, PacketRef, Payload, StreamId, Transport};
 pub use random::Random;
 pub use time::{Duration, Instant};
 pub use timers::{TimerQueue, TimerTable};
-pub use units::BitRate;
+pub use units::{BitRate, Signal};

@@ -36,6 +36,27 @@ impl BitRate {
     }
 }
 
+/// Strength of a signal as a signal-to-noise ratio, in steps of 0.01 dB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Signal(i32);
+
+impl Signal {
+    /// A ratio in whole decibels.
+    pub const fn from_db(db: i16) -> Self {
+        Signal(db as i32 * 100)
+    }
+
+    /// A ratio in hundredths of a decibel.
+    pub const fn from_centi_db(centi_db: i32) -> Self {
+        Signal(centi_db)
+    }
+
+    /// Hundredths of a decibel.
+    pub const fn as_centi_db(self) -> i32 {
+        self.0
+    }
+}
+
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {

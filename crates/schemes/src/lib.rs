@@ -1,26 +1,39 @@
-//! What a base station can do for TCP: one folder per paper, none imports another.
+//! What a base station or a mobile host can do for TCP: one folder per paper, none imports another.
 //!
 //! Map: [`plain`] (a base station that only forwards), [`snoop`] (cache and local retransmission,
-//! after the Snoop paper). [`Scheme`] is the one list of all of them; [`worth`] measures what help
-//! is worth, whichever it is.
+//! after the Snoop paper), [`fast_retransmit`] (after a handoff nobody waits for a timeout),
+//! [`window`] (before a handoff the window closes). [`Scheme`] is what stands at a base station,
+//! [`MobileScheme`] at a mobile host; [`stack`] is the one list of all of them, and says which go
+//! together. [`worth`] measures what help is worth, whichever it is. `connections` is what engines
+//! at a mobile host share.
 
+mod connections;
+pub mod fast_retransmit;
+mod mobile;
 pub mod plain;
 pub mod snoop;
+pub mod stack;
+pub mod window;
 pub mod worth;
+
+pub use mobile::MobileScheme;
 
 use sansio::{BitRate, Deadline, Engine, Input, Instant, Packet, Side, Sink};
 
-/// A base station's scheme: one of those in [`Scheme::NAMES`].
+/// A base station's scheme.
 #[derive(Clone, Debug)]
 pub enum Scheme {
     /// Forwards, nothing else.
     Plain(plain::Forwarder),
     /// The Snoop agent, by the paper or as deployed today.
     Snoop(Box<snoop::Agent>),
+    /// Window control: what comes while the window is closed is held.
+    Window(Box<window::station::Agent>),
 }
 
 impl Scheme {
-    /// Every scheme's name and what it does, in one line.
+    /// Every scheme that is a base station's alone: its name and what it does, in one line.
+    /// [`stack::LAYERS`] has them all.
     pub const NAMES: [(&str, &str); 3] = [
         ("plain", "the base station only forwards"),
         ("snoop", "Snoop by the paper: cache, local retransmission, duplicate ACKs suppressed"),
@@ -42,7 +55,7 @@ impl Scheme {
     /// ([`Engine::on_departure`]).
     pub fn wants_departures(&self) -> bool {
         match self {
-            Scheme::Plain(_) => false,
+            Scheme::Plain(_) | Scheme::Window(_) => false,
             Scheme::Snoop(agent) => agent.wants_departures(),
         }
     }
@@ -51,7 +64,7 @@ impl Scheme {
     /// where there is one.
     pub fn wants_verdicts(&self) -> bool {
         match self {
-            Scheme::Plain(_) => false,
+            Scheme::Plain(_) | Scheme::Window(_) => false,
             Scheme::Snoop(agent) => agent.wants_verdicts(),
         }
     }
@@ -61,7 +74,7 @@ impl Scheme {
     /// air.
     pub fn set_link_rate(&mut self, rate: BitRate) {
         match self {
-            Scheme::Plain(_) => {}
+            Scheme::Plain(_) | Scheme::Window(_) => {}
             Scheme::Snoop(agent) => agent.set_link_rate(rate),
         }
     }
@@ -71,6 +84,7 @@ impl Scheme {
         match self {
             Scheme::Plain(_) => 0,
             Scheme::Snoop(agent) => agent.held_bytes(),
+            Scheme::Window(agent) => agent.held_bytes(),
         }
     }
 
@@ -79,6 +93,7 @@ impl Scheme {
         match self {
             Scheme::Plain(_) => 0,
             Scheme::Snoop(agent) => agent.config().cache_bytes_total_max,
+            Scheme::Window(agent) => agent.config().held_bytes_max,
         }
     }
 }
@@ -89,13 +104,14 @@ impl Engine for Scheme {
         match self {
             Scheme::Plain(forwarder) => forwarder.handle(input, sink, now),
             Scheme::Snoop(agent) => agent.handle(input, sink, now),
+            Scheme::Window(agent) => agent.handle(input, sink, now),
         }
     }
 
     #[inline]
     fn on_departure(&mut self, side: Side, packet: &Packet, sink: &mut impl Sink, now: Instant) {
         match self {
-            Scheme::Plain(_) => {}
+            Scheme::Plain(_) | Scheme::Window(_) => {}
             Scheme::Snoop(agent) => agent.on_departure(side, packet, sink, now),
         }
     }
@@ -105,6 +121,7 @@ impl Engine for Scheme {
         match self {
             Scheme::Plain(forwarder) => forwarder.next_deadline(),
             Scheme::Snoop(agent) => agent.next_deadline(),
+            Scheme::Window(agent) => agent.next_deadline(),
         }
     }
 
@@ -113,6 +130,7 @@ impl Engine for Scheme {
         match self {
             Scheme::Plain(_) => None,
             Scheme::Snoop(agent) => agent.next_at(),
+            Scheme::Window(agent) => agent.next_at(),
         }
     }
 }

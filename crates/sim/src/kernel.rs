@@ -102,13 +102,14 @@ impl<O: Observer> Kernel<O> {
     fn start(&mut self) {
         for index in 0..self.nodes.len() {
             let node = NodeId(index as u32);
-            if let Machine::Host(host) = &mut self.nodes[index].machine {
-                host.start(
-                    &mut Outbox { world: &mut self.world, node, now: Instant::ZERO, told: false },
-                    Instant::ZERO,
-                );
-                self.rearm(node);
+            let now = Instant::ZERO;
+            let mut outbox = Outbox { world: &mut self.world, node, now, told: false };
+            match &mut self.nodes[index].machine {
+                Machine::Host(host) => host.start(&mut outbox, now),
+                Machine::Mobile(mobile) => mobile.start(&mut outbox, now),
+                Machine::Base(_) => continue,
             }
+            self.rearm(node);
         }
         for index in 0..self.world.network.away.len() {
             self.plan_transition(index, Instant::ZERO);
@@ -252,6 +253,9 @@ impl<O: Observer> Kernel<O> {
                     self.world.record(node, now, What::Cached { bytes, limit });
                 }
             }
+            Machine::Mobile(mobile) => {
+                mobile.handle(input, &mut Outbox { world, node, now, told: false }, now);
+            }
         }
         self.rearm(node);
     }
@@ -292,6 +296,7 @@ impl<O: Observer> Kernel<O> {
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
         self.nodes.iter().filter_map(|node| match &node.machine {
             Machine::Host(host) => Some(host),
+            Machine::Mobile(mobile) => Some(mobile.host()),
             Machine::Base(_) => None,
         })
     }
@@ -307,6 +312,7 @@ impl Machine {
     fn next_at(&self) -> Option<Instant> {
         match self {
             Machine::Host(host) => host.next_at(),
+            Machine::Mobile(mobile) => mobile.next_at(),
             Machine::Base(base) => base.scheme.next_at(),
         }
     }

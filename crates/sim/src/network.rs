@@ -14,9 +14,9 @@ use link::{Hop, Outages, What};
 use node::cell::{mobile_address, outage_seed, receiver, sender};
 use node::plan::Way;
 use node::scenario::{Departures, Served};
-use node::{Host, Plan};
+use node::{Host, MobileHost, Plan};
 use sansio::{Duration, Input, Instant, Notice, Packet, PacketRef, Random, Side};
-use schemes::Scheme;
+use schemes::{MobileScheme, Scheme};
 use std::rc::Rc;
 use tcp::Config;
 use trace::{NodeId, Role};
@@ -26,6 +26,8 @@ use trace::{NodeId, Role};
 pub(crate) enum Machine {
     /// Fixed or mobile host.
     Host(Host),
+    /// A mobile host with an engine of its own.
+    Mobile(Box<MobileHost>),
     /// Base station or gateway.
     Base(Base),
 }
@@ -78,6 +80,22 @@ pub(crate) struct Away {
     pub(crate) end: End,
     /// Who is told of begin and end, and what.
     pub(crate) notices: Option<(NodeId, [Notice; 2])>,
+    /// The mobile host that is told, too, if it has an engine.
+    pub(crate) mobile: Option<NodeId>,
+    /// How long before an outage its signal gets weak.
+    pub(crate) warned: Option<Duration>,
+    pub(crate) stage: Stage,
+}
+
+/// How far an outage has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// None is near.
+    Up,
+    /// The mobile host has been warned of one.
+    Warned,
+    /// It is under way.
+    Down,
 }
 
 /// Random instants at which a base station forgets its soft state.
@@ -100,6 +118,16 @@ pub(crate) struct Network {
     half_duplex: bool,
     /// True if several mobile hosts share the radio of the one base station.
     shared: bool,
+    /// What stands at each mobile host.
+    mobile: Option<MobileScheme>,
+}
+
+/// A mobile host, behind its engine if there is one.
+fn mobile_host(host: Host, engine: &Option<MobileScheme>) -> Machine {
+    match engine {
+        Some(engine) => Machine::Mobile(Box::new(MobileHost::new(host, engine.clone()))),
+        None => Machine::Host(host),
+    }
 }
 
 /// Machines of one triple: fixed host, base station, mobile host.
@@ -133,6 +161,7 @@ impl Network {
             forgetting: Vec::new(),
             half_duplex: plan.radio.half_duplex,
             shared: plan.mobiles > 1,
+            mobile: plan.mobile_scheme(),
         };
         let (scheme, tcp) = (plan.base_station(), Rc::new(plan.tcp));
         if network.shared {
@@ -156,8 +185,8 @@ impl Network {
         let hosts = plan.hosts(tcp, triple, seed);
         let departures = scheme.wants_departures().then_some(plan.departures);
         let base = Base { scheme: scheme.clone(), departures, served: plan.served };
-        let machines =
-            [Machine::Host(hosts.fixed), Machine::Base(base), Machine::Host(hosts.mobile)];
+        let mobile = mobile_host(hosts.mobile, &self.mobile);
+        let machines = [Machine::Host(hosts.fixed), Machine::Base(base), mobile];
         self.nodes.extend(machines.map(|machine| Node { machine, armed: NEVER }));
         let name = |hop: &str| format!("{triple}.{hop}");
         let hops = [
@@ -173,7 +202,7 @@ impl Network {
             let end = (node, Side::RADIO);
             let notices = [Notice::LinkDown(Side::RADIO), Notice::LinkUp(Side::RADIO)];
             let notices = outage.notified.then_some((node, notices));
-            self.away.push(Away { outages, end, notices });
+            self.add_away(plan, (outages, end, notices), NodeId(node.0 + 1));
         }
         if let Some(every) = plan.forget_every {
             let random = Random::new(seed, &name("forget"));
@@ -188,8 +217,8 @@ impl Network {
         let outage = &plan.radio.down.outages;
         for pair in 0..plan.mobiles {
             let hosts = plan.hosts(tcp, pair, seed);
-            let machines =
-                [Some(Machine::Host(hosts.fixed)), base.take(), Some(Machine::Host(hosts.mobile))];
+            let mobile = mobile_host(hosts.mobile, &self.mobile);
+            let machines = [Some(Machine::Host(hosts.fixed)), base.take(), Some(mobile)];
             let machines = machines.into_iter().flatten();
             self.nodes.extend(machines.map(|machine| Node { machine, armed: NEVER }));
             let hop = |config, name| Hop::new(config, seed, &format!("{pair}.wired.{name}"));
@@ -204,13 +233,24 @@ impl Network {
                 let address = mobile_address(pair);
                 let notices = [Notice::MobileDown(address), Notice::MobileUp(address)];
                 let notices = outage.notified.then_some((cell::BASE, notices));
-                self.away.push(Away { outages, end, notices });
+                self.add_away(plan, (outages, end, notices), cell::mobile(pair));
             }
         }
         if let Some(every) = plan.forget_every {
             let random = Random::new(seed, "0.forget");
             self.forgetting.push(Forgetting { base: cell::BASE, every, random });
         }
+    }
+
+    fn add_away(
+        &mut self,
+        plan: &Plan,
+        (outages, end, notices): (Outages, End, Option<(NodeId, [Notice; 2])>),
+        mobile: NodeId,
+    ) {
+        let mobile = notices.and(self.mobile.as_ref()).map(|_| mobile);
+        let (warned, stage) = (plan.warned, Stage::Up);
+        self.away.push(Away { outages, end, notices, mobile, warned, stage });
     }
 
     /// Decides who had the air up to `now`, if a hop shares it: before each call of a hop.

@@ -82,6 +82,9 @@ impl Endpoint {
         if !self.on_ack(header, payload_bytes, sink, now) {
             return DropReason::NotAcceptable;
         }
+        if header.options.has_handoff_mark() {
+            self.on_handoff_mark(sink, now);
+        }
         if self.sender.fin == Fin::Acknowledged {
             self.on_fin_acknowledged(sink, now);
         }

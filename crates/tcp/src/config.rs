@@ -258,6 +258,16 @@ pub enum ReceiveWindow {
     Tuned,
 }
 
+/// What a sender does on an ACK with the mark of a mobile host whose handoff is over
+/// (`wire::tcp::HANDOFF_MARK`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandoffMark {
+    /// The option is unknown to it.
+    Ignored,
+    /// It runs its fast retransmit and begins slow start (CI-FRX-4).
+    Obeyed,
+}
+
 /// Who takes received bytes out of the receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
@@ -327,6 +337,8 @@ pub struct Config {
     /// with it (Nagle; RFC 1122, 4.2.3.4; 4.3BSD). Off in every preset: there is no application
     /// here that writes byte by byte.
     pub nagle: bool,
+    /// Whether a mobile host's mark says anything to the sender. Ignored: it is ours alone.
+    pub handoff_mark: HandoffMark,
     /// Timeouts of one segment in a row before the connection is given up: 12 in 4.3BSD.
     pub timeouts_max: u32,
     /// How long TIME-WAIT lasts: 2 MSL; RFC 9293, 3.4.2 has 4 min, today's systems 60 s.
@@ -371,6 +383,7 @@ impl Config {
             limited_transmit: false,
             idle_restart: IdleRestart::InitialWindow,
             nagle: false,
+            handoff_mark: HandoffMark::Ignored,
             timeouts_max: 12,
             time_wait: Duration::from_secs(60),
             reading: Reading::Immediate,
@@ -405,6 +418,7 @@ impl Config {
             limited_transmit: true,
             idle_restart: IdleRestart::InitialWindow,
             nagle: false,
+            handoff_mark: HandoffMark::Ignored,
             timeouts_max: 15,
             time_wait: Duration::from_secs(60),
             reading: Reading::Immediate,
@@ -478,6 +492,7 @@ impl Config {
             limited_transmit: false,
             idle_restart: IdleRestart::Keep,
             nagle: false,
+            handoff_mark: HandoffMark::Ignored,
             timeouts_max: 12,
             time_wait: Duration::ZERO,
             reading: Reading::Immediate,

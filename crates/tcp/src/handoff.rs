@@ -2,8 +2,10 @@
 //! section IV-C; CI-FRX).
 //!
 //! As sender it runs its fast retransmit at once, as receiver it repeats its last ACK, so that an
-//! unmodified sender does. Who tells it, and when, is not decided here.
+//! unmodified sender does; or the peer tells a sender by a marked ACK. Who tells whom, and when, is
+//! not decided here.
 
+use crate::config::HandoffMark;
 use crate::connection::Endpoint;
 use crate::recovery::Recovery;
 use crate::timers::Timer;
@@ -14,10 +16,21 @@ impl Endpoint {
     /// one segment, whatever the sender (CI-FRX-2). Nothing happens if nothing is in flight
     /// (CI-FRX-6).
     pub fn fast_retransmit_on_handoff(&mut self, sink: &mut impl Sink, now: Instant) {
+        self.resend_after_handoff(sink, self.local(now));
+    }
+
+    /// The peer says that its handoff is over, if this end listens to that (CI-FRX-4).
+    #[cold]
+    pub(crate) fn on_handoff_mark(&mut self, sink: &mut impl Sink, now: Instant) {
+        if self.config.handoff_mark == HandoffMark::Obeyed {
+            self.resend_after_handoff(sink, now);
+        }
+    }
+
+    fn resend_after_handoff(&mut self, sink: &mut impl Sink, now: Instant) {
         if !self.state.may_transmit() || self.sender.flight() == 0 {
             return;
         }
-        let now = self.local(now);
         let seq = self.sender.una;
         let loss = self.loss(0);
         self.statistics.fast_retransmits += 1;

@@ -39,7 +39,7 @@ mod timeouts;
 mod timers;
 mod tuning;
 
-pub use config::{Config, Congestion, DelayedAck, Reading};
+pub use config::{Config, Congestion, DelayedAck, HandoffMark, Reading};
 pub use connection::Endpoint;
 pub use frozen::Frozen;
 pub use state::State;

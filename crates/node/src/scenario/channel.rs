@@ -60,8 +60,8 @@ pub enum Outage {
         length: (Time, Time),
         /// Packets wait in the radio's queue instead of being lost.
         hold: bool,
-        /// The base station is told begin and end.
-        notified: bool,
+        /// Who is told.
+        told: Told,
     },
     /// `at=3s,length=1s`: a single one.
     At {
@@ -71,9 +71,21 @@ pub enum Outage {
         length: (Time, Time),
         /// Packets wait in the radio's queue instead of being lost.
         hold: bool,
-        /// The base station is told begin and end.
-        notified: bool,
+        /// Who is told.
+        told: Told,
     },
+}
+
+/// Who is told of outages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Told {
+    /// Nobody.
+    Nobody,
+    /// `notified`: base station and mobile host, of begin and end.
+    Notified,
+    /// `warned=LEAD`: the same, and so long before the begin the mobile host sees that its signal
+    /// is getting too weak.
+    Warned(Time),
 }
 
 /// What the application sends.
@@ -245,31 +257,32 @@ impl FromStr for Outage {
         parsed.ok_or_else(|| QuantityError {
             value: text.to_owned(),
             what: "an outage",
-            expected: "none, every=15s,length=300ms[,hold][,notified] with a length or a range \
-                       such as 0.1s..10s shorter than the period, or at=3s,length=1s",
+            expected: "none, every=15s,length=300ms[,hold][,notified|,warned=100ms] with a length \
+                       or a range such as 0.1s..10s shorter than the period, or at=3s,length=1s",
         })
     }
 }
 
 fn parse_outage(text: &str) -> Option<Outage> {
     let (mut every, mut at, mut length) = (None, None, None);
-    let (mut hold, mut notified) = (false, false);
+    let (mut hold, mut told) = (false, Told::Nobody);
     for (key, value) in fields(text) {
         match key {
             "every" if every.is_none() => every = Some(value.parse::<Time>().ok()?),
             "at" if at.is_none() => at = Some(value.parse::<Time>().ok()?),
             "length" if length.is_none() => length = Some(parse_range(value)?),
             "hold" if !hold && value.is_empty() => hold = true,
-            "notified" if !notified && value.is_empty() => notified = true,
+            "notified" if told == Told::Nobody && value.is_empty() => told = Told::Notified,
+            "warned" if told == Told::Nobody => told = Told::Warned(value.parse().ok()?),
             _ => return None,
         }
     }
     let length = length?;
     match (every, at) {
         (Some(every), None) => {
-            (length.1 < every).then_some(Outage::Every { every, length, hold, notified })
+            (length.1 < every).then_some(Outage::Every { every, length, hold, told })
         }
-        (None, Some(at)) => Some(Outage::At { at, length, hold, notified }),
+        (None, Some(at)) => Some(Outage::At { at, length, hold, told }),
         _ => None,
     }
 }
@@ -282,19 +295,21 @@ fn parse_range(text: &str) -> Option<(Time, Time)> {
 
 impl fmt::Display for Outage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, begin, length, hold, notified) = match *self {
+        let (name, begin, length, hold, told) = match *self {
             Outage::None => return f.write_str("none"),
-            Outage::Every { every, length, hold, notified } => {
-                ("every", every, length, hold, notified)
-            }
-            Outage::At { at, length, hold, notified } => ("at", at, length, hold, notified),
+            Outage::Every { every, length, hold, told } => ("every", every, length, hold, told),
+            Outage::At { at, length, hold, told } => ("at", at, length, hold, told),
         };
         write!(f, "{name}={begin},length={}", length.0)?;
         if length.0 != length.1 {
             write!(f, "..{}", length.1)?;
         }
         f.write_str(if hold { ",hold" } else { "" })?;
-        f.write_str(if notified { ",notified" } else { "" })
+        match told {
+            Told::Nobody => Ok(()),
+            Told::Notified => f.write_str(",notified"),
+            Told::Warned(lead) => write!(f, ",warned={lead}"),
+        }
     }
 }
 

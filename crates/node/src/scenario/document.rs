@@ -10,6 +10,7 @@ use super::quantity::{Queue, Rate, Size, Time};
 use super::recorded::{Files, Recorded};
 use crate::cell::MOBILES_MAX;
 use sansio::Duration;
+use schemes::stack::{self, StackError};
 use serde::{Deserialize, Serialize};
 
 /// One value, or a list of values: an axis of the comparison.
@@ -406,14 +407,18 @@ impl Scenario {
 
     fn check_names(&self) -> Result<(), SettingError> {
         for scheme in &self.schemes.0 {
-            let known: Vec<&str> = schemes::Scheme::NAMES.iter().map(|(name, _)| *name).collect();
-            if !known.contains(&scheme.as_str()) && scheme != super::PLAIN_TUNED {
-                return Err(SettingError {
-                    key: "schemes",
-                    value: scheme.clone(),
-                    expected: format!("{} or {}", known.join(", "), super::PLAIN_TUNED),
-                });
-            }
+            let expected = match stack::layers(scheme) {
+                Ok(_) => continue,
+                Err(_) if scheme == super::PLAIN_TUNED => continue,
+                Err(StackError::Unknown(_)) => {
+                    let known = stack::LAYERS.map(|layer| layer.name).join(", ");
+                    format!("{known}, several of those joined by +, or {}", super::PLAIN_TUNED)
+                }
+                Err(StackError::Conflict { layers: [one, other], reason }) => {
+                    format!("no {one} beside {other}: {reason}")
+                }
+            };
+            return Err(SettingError { key: "schemes", value: scheme.clone(), expected });
         }
         let only_off = self.sack.as_ref().is_some_and(|sack| !sack.0.contains(&Switch::On));
         if only_off && let Some(sender) = self.tcp.0.iter().find(|sender| sender.needs_sack()) {

@@ -14,7 +14,7 @@ pub mod recorded;
 mod title;
 
 pub use case::Case;
-pub use channel::{BitErrors, Loss, Outage, Traffic};
+pub use channel::{BitErrors, Loss, Outage, Told, Traffic};
 pub use document::{Amount, Axis, Draft, Scenario, SettingError};
 pub use frame_arq::Arq;
 pub use names::{Departures, Direction, Hosts, Radio, Sender, Served, Switch};

@@ -1,6 +1,6 @@
 //! The radios a scenario can name, and what follows from them where nothing else is said.
 
-use super::channel::Outage;
+use super::channel::{Outage, Told};
 use super::names::{Hosts, Radio};
 use super::quantity::{Queue, Rate, Time};
 use link::Limit;
@@ -70,7 +70,7 @@ fn outage(spec: &link::outage::Spec) -> Outage {
             every: Time(*every),
             length: (Time(length.shortest), Time(length.longest)),
             hold,
-            notified: spec.notified,
+            told: if spec.notified { Told::Notified } else { Told::Nobody },
         },
         Schedule::Never | Schedule::At(_) => Outage::None,
     }

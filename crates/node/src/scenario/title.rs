@@ -1,6 +1,6 @@
 //! A title for scenarios that bring none: what their link is like, in one line.
 
-use super::channel::{BitErrors, Loss, Outage};
+use super::channel::{BitErrors, Loss, Outage, Told};
 use super::document::Scenario;
 use super::names::Radio;
 use super::quantity::Time;
@@ -79,20 +79,24 @@ fn losses(loss: &Loss) -> String {
 }
 
 fn outages(outage: &Outage) -> String {
-    let text = |when: &dyn Display, length: (Time, Time), hold: bool, notified: bool| {
+    let text = |when: &dyn Display, length: (Time, Time), hold: bool, told: Told| {
         let (shortest, longest) = length;
         let range = if shortest == longest { String::new() } else { format!(" to {longest}") };
         let hold = if hold { ", packets held" } else { "" };
-        let notified = if notified { ", announced" } else { "" };
-        format!("{shortest}{range} {when}{hold}{notified}")
+        let told = match told {
+            Told::Nobody => String::new(),
+            Told::Notified => ", announced".to_owned(),
+            Told::Warned(lead) => format!(", announced {lead} before"),
+        };
+        format!("{shortest}{range} {when}{hold}{told}")
     };
     match *outage {
         Outage::None => "never".to_owned(),
-        Outage::Every { every, length, hold, notified } => {
-            text(&format_args!("every {every}"), length, hold, notified)
+        Outage::Every { every, length, hold, told } => {
+            text(&format_args!("every {every}"), length, hold, told)
         }
-        Outage::At { at, length, hold, notified } => {
-            text(&format_args!("at {at}"), length, hold, notified)
+        Outage::At { at, length, hold, told } => {
+            text(&format_args!("at {at}"), length, hold, told)
         }
     }
 }

@@ -13,10 +13,11 @@
 //!
 //! The ACK of the sender's repeat 1' stops at the next hole, 2: whatever departed before 1' has
 //! arrived by now or is lost. Duplicates d tell how many arrived, not which. So all of it is sent
-//! again in order, as fast as ACKs return ([`super::restart`]), if that takes less time than one
-//! empty round trip for each of those lost. A window takes the round trip that it fills, and one
-//! empty round trip for each time that what is sent doubles. Duplicates of what the sender repeats
-//! in vain count as arrivals, too: many repairs one after the other tell as much.
+//! again in order, as fast as ACKs return ([`super::restart`]), if that takes less time than the
+//! link would be idle while the sender repairs what is lost, one of them in each empty round trip.
+//! A window takes the round trip that it fills, and one empty round trip for each time that what is
+//! sent doubles. Duplicates of what the sender repeats in vain count as arrivals, too: many repairs
+//! one after the other tell as much.
 
 use super::Context;
 use super::cache::{Copy, Entry};
@@ -71,11 +72,17 @@ fn ramp_if_faster(
         return false;
     }
     let count = flow.cache.iter().filter(settled).count() as u64;
-    let lost = count.saturating_sub(flow.evidence.arrived().into());
+    let arrived = u64::from(flow.evidence.arrived());
+    let many = flow.disclosure.has_repaired_many();
+    let lost = if many { count } else { count.saturating_sub(arrived) };
     let empty_path = flow.round_trip.shortest() + wired;
     let rounds = u64::from(count.max(1).ilog2());
-    let is_faster = flow.disclosure.has_repaired_many()
-        || flow.round_trip.smoothed() + empty_path * rounds <= empty_path * lost;
+    // Of each of the sender's round trips the link is busy with a repair and a new segment.
+    let window = flow.round_trip.smoothed();
+    // A window that doubled is twice what fits at most.
+    let fitted = arrived.max(count / 2).max(1);
+    let busy = window * 2 / fitted;
+    let is_faster = window + empty_path * rounds <= empty_path.saturating_sub(busy) * lost;
     if is_faster {
         restart::ramp(flow, settled_at, context, now);
     }

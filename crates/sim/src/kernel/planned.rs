@@ -1,27 +1,63 @@
 //! What comes at instants of its own: the ends of outages, and base stations that forget.
 
 use super::{Kernel, Slot};
-use sansio::{Input, Instant, Notice};
-use trace::{Observer, What};
+use crate::network::Stage;
+use link::outage::State;
+use node::Plan;
+use sansio::{Input, Instant, Notice, Side};
+use trace::{NodeId, Observer, What};
 
 impl<O: Observer> Kernel<O> {
     pub(super) fn on_transition(&mut self, index: usize, now: Instant) {
         self.world.events += 1;
-        let away = &self.world.network.away[index];
-        let ((node, side), notices) = (away.end, away.notices);
-        let down = away.outages.state(now) == link::outage::State::Down;
-        let what = if down { What::LinkDown { side } } else { What::LinkUp { side } };
-        self.world.record(node, now, what);
-        if let Some((base, [begin, end])) = notices {
-            self.handle(base, Input::Notice(if down { begin } else { end }), now);
+        let away = &mut self.world.network.away[index];
+        let ((node, side), notices, mobile) = (away.end, away.notices, away.mobile);
+        let is_warned = away.warned.is_some();
+        let stage = match (away.stage, away.outages.state(now)) {
+            (_, State::Down) => Stage::Down,
+            (Stage::Down, State::Up) => Stage::Up,
+            (Stage::Up | Stage::Warned, State::Up) => Stage::Warned,
+        };
+        away.stage = stage;
+        let what = match stage {
+            Stage::Up => Some(What::LinkUp { side }),
+            Stage::Down => Some(What::LinkDown { side }),
+            Stage::Warned => None,
+        };
+        if let Some(what) = what {
+            self.world.record(node, now, what);
+            if let Some((base, [begin, end])) = notices {
+                let notice = if stage == Stage::Down { begin } else { end };
+                self.handle(base, Input::Notice(notice), now);
+            }
+        }
+        if let Some(mobile) = mobile {
+            self.tell_mobile(mobile, (stage, is_warned), now);
         }
         self.plan_transition(index, now);
     }
 
+    /// What a mobile host's engine learns of its link.
+    fn tell_mobile(&mut self, mobile: NodeId, (stage, is_warned): (Stage, bool), now: Instant) {
+        let link = match stage {
+            Stage::Up => Some(Notice::LinkUp(Side::RADIO)),
+            Stage::Down => Some(Notice::LinkDown(Side::RADIO)),
+            Stage::Warned => None,
+        };
+        let signal = if stage == Stage::Up { Plan::SIGNAL_GOOD } else { Plan::SIGNAL_WEAK };
+        let signal = is_warned.then_some(Notice::Signal(signal));
+        for notice in link.into_iter().chain(signal) {
+            self.handle(mobile, Input::Notice(notice), now);
+        }
+    }
+
     pub(super) fn plan_transition(&mut self, index: usize, now: Instant) {
         let number = self.number(Slot::Away(index));
-        if let Some((at, _)) = self.world.network.away[index].outages.next_transition(now) {
-            self.world.queue.add(number, at);
+        let away = &self.world.network.away[index];
+        if let Some((at, next)) = away.outages.next_transition(now) {
+            let lead = away.warned.filter(|_| next == State::Down && away.stage == Stage::Up);
+            let warned_at = lead.map(|lead| Instant::ZERO + at.since(Instant::ZERO + lead));
+            self.world.queue.add(number, warned_at.map_or(at, |at| at.max(now)));
         }
     }
 

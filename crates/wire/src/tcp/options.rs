@@ -40,6 +40,10 @@ pub mod kind {
     pub const EXPERIMENT_2: u8 = 254;
 }
 
+/// The mark of an ACK that a mobile host sends when a handoff is over (CI-FRX-4): the experimental
+/// option of RFC 6994 with an identifier of our own, which nobody has registered, and no data.
+pub const HANDOFF_MARK: [u8; 4] = [kind::EXPERIMENT_1, 4, b'L', b'H'];
+
 /// Timestamps option (RFC 7323, 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Timestamps {
@@ -235,6 +239,20 @@ impl Options {
     /// True if SACK is permitted.
     pub fn sack_permitted(&self) -> bool {
         self.iter().any(|option| option == TcpOption::SackPermitted)
+    }
+
+    /// True if the segment is marked ([`HANDOFF_MARK`]).
+    #[inline]
+    pub fn has_handoff_mark(&self) -> bool {
+        let is_usual = self.length == 0 || self.is_only_aligned_timestamps();
+        !is_usual && self.find_handoff_mark()
+    }
+
+    #[cold]
+    fn find_handoff_mark(&self) -> bool {
+        let [kind, _, first, second] = HANDOFF_MARK;
+        let mark = TcpOption::Unknown { kind, data: &[first, second] };
+        self.iter().any(|option| option == mark)
     }
 
     /// Writes new timestamp values into the option where it stands; false if there is none.
