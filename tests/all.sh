@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 missing=()
-for need in ip:iproute2 nft:nftables tcpdump:tcpdump systemd-analyze:systemd \
+for need in ip:iproute2 nft:nftables tcpdump:tcpdump tshark:tshark openssl:openssl systemd-analyze:systemd \
   setpriv:util-linux node:nodejs npm:npm chromium:chromium c++:g++; do
   command -v "${need%%:*}" >/dev/null || missing+=("${need##*:}")
 done

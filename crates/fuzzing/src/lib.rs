@@ -1,8 +1,8 @@
 //! Fuzz targets: arbitrary bytes against the parsers and the engines.
 //!
-//! A target is a function of bytes that panics if an invariant breaks. [`wire_datagram`] takes its
-//! input as what stands on the wire, [`capture_assess`] as a file of captured packets;
-//! [`tcp_endpoint`] and [`snoop_agent`] take theirs as a script:
+//! A target is a function of bytes that panics if an invariant breaks. [`wire_datagram`] and
+//! [`mobility_message`] take their input as what stands on the wire, [`capture_assess`] as a file
+//! of captured packets; [`tcp_endpoint`] and [`snoop_agent`] take theirs as a script:
 //! each byte names a step (a segment, a loss, a timer, a call) and its parameters follow, so that
 //! every input means something and a small change of the bytes is a small change of the story.
 //!
@@ -11,12 +11,14 @@
 //! alone. The project in `fuzz/` runs the same functions under libFuzzer.
 
 mod capture_assess;
+mod mobility_message;
 mod script;
 mod snoop_agent;
 mod tcp_endpoint;
 mod wire_datagram;
 
 pub use capture_assess::capture_assess;
+pub use mobility_message::{mobility_key, mobility_message};
 pub use snoop_agent::snoop_agent;
 pub use tcp_endpoint::tcp_endpoint;
 pub use wire_datagram::wire_datagram;
@@ -31,11 +33,12 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 5] = [
     Target { name: "wire_datagram", run: wire_datagram },
     Target { name: "tcp_endpoint", run: tcp_endpoint },
     Target { name: "snoop_agent", run: snoop_agent },
     Target { name: "capture_assess", run: capture_assess },
+    Target { name: "mobility_message", run: mobility_message },
 ];
 
 impl Target {

@@ -66,7 +66,7 @@ pub enum Input {
 
 /// An attachment of an engine: any number, numbered by the machine that stacks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Side(pub u8);
+pub struct Side(pub u16);
 
 impl Side {
     /// The only side of an end host.
@@ -128,6 +128,42 @@ pub enum Notice {
     Forget,
     /// Forget what is known of one connection, data either way.
     ForgetFlow(FlowKey),
+    /// The strength of what was just heard of a base station.
+    Heard {
+        /// Its address.
+        station: IpAddr,
+        /// Signal to noise, in tenths of a decibel.
+        decibels_10: i16,
+    },
+    /// A mobile host's handoff went on.
+    HandoffStage {
+        /// Which mobile host, by its home address.
+        mobile: IpAddr,
+        /// How far.
+        stage: HandoffStage,
+    },
+    /// The machine joins a multicast group, or leaves it.
+    Group {
+        /// Which.
+        group: IpAddr,
+        /// True: joins.
+        is_member: bool,
+    },
+}
+
+/// How far a handoff has gone, as the mobile host sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HandoffStage {
+    /// Another base station is chosen.
+    Begun,
+    /// The route to the fixed hosts leads over the new base station (CI-HO-3).
+    RouteChanged,
+    /// The new base station has answered (CI-HO-4).
+    Greeted,
+    /// Routes are consistent (CI-HO-6).
+    Complete,
+    /// Nobody answered as often as was asked.
+    Failed,
 }
 
 /// How far a mobile host's handoff has come (CI-HO-3 to 6).
@@ -209,6 +245,12 @@ pub trait Sink {
 
     /// Hands in-order payload to the application.
     fn deliver(&mut self, delivery: Delivery);
+
+    /// Tells the other engines of the same machine.
+    #[inline]
+    fn notify(&mut self, notice: Notice) {
+        let _ = notice;
+    }
 
     /// Reports what happened; call it through [`Sink::report`].
     fn event(&mut self, event: Event);

@@ -20,7 +20,8 @@ pub mod timers;
 pub mod units;
 
 pub use engine::{
-    Deadline, Delivery, DropReason, Engine, Handoff, Input, Losses, Notice, Priority, Side, Sink,
+    Deadline, Delivery, DropReason, Engine, Handoff, HandoffStage, Input, Losses, Notice, Priority,
+    Side, Sink,
 };
 pub use event::{Event, EventKind};
 pub use flows::{FlowIndex, FlowKey, Host};

@@ -70,7 +70,8 @@ pub enum Payload {
     },
     /// Real bytes, shared.
     Bytes(Bytes),
-    /// A whole datagram (RFC 2003).
+    /// A whole datagram: IP in IP (RFC 2003), or under UDP with the header of a tunnel data message
+    /// before it (RFC 3519), which counts as part of the UDP header.
     Tunnel(PacketRef),
 }
 
@@ -200,6 +201,8 @@ pub struct Packet {
 impl Packet {
     /// Length of the UDP header, in bytes.
     const UDP_BYTES: u32 = 8;
+    /// Length of what stands before a datagram tunnelled in UDP, in bytes (RFC 3519, 3.3).
+    const TUNNEL_DATA_BYTES: u32 = 4;
 
     /// An original TCP segment.
     pub fn tcp(id: PacketId, ip: ip::Header, tcp: tcp::Header, payload: Payload) -> Packet {
@@ -221,6 +224,9 @@ impl Packet {
     pub fn bytes(&self) -> u32 {
         let transport = match &self.transport {
             Transport::Tcp(tcp) => tcp.bytes(),
+            Transport::Udp { .. } if matches!(self.payload, Payload::Tunnel(_)) => {
+                Self::UDP_BYTES + Self::TUNNEL_DATA_BYTES
+            }
             Transport::Udp { .. } => Self::UDP_BYTES,
             Transport::Opaque => 0,
         };

@@ -45,14 +45,17 @@ fn main() {
         let old = "hosts = \"1995\"\ntcp = [\"tahoe\", \"reno\", \"newreno\", \"vegas\", \"sack\"]";
         let new = "tcp = [\"reno\", \"cubic\", \"bbr\"]\nsack = [\"off\", \"on\"]";
         for (era, hosts) in [("1995", old), ("now", new)] {
-            rows(era, &|at, scheme| {
-                scenario(hosts, (&wired, &radio, length), at, scheme)
-            });
+            rows(era, &|at, scheme| scenario(hosts, (&wired, &radio, length), at, scheme));
         }
     }
 }
 
-fn scenario(hosts: &str, (wired, radio, length): (&str, &str, &str), at: u32, scheme: &str) -> Scenario {
+fn scenario(
+    hosts: &str,
+    (wired, radio, length): (&str, &str, &str),
+    at: u32,
+    scheme: &str,
+) -> Scenario {
     let text = format!(
         "rate = \"10Mbit/s\"\ndelay = \"{radio}\"\nwired-delay = \"{wired}\"\n{hosts}\n\
          outage = \"at={at}ms,length={length},notified\"\nschemes = \"{scheme}\"\nduration = \"10s\""
@@ -81,21 +84,13 @@ fn rows(era: &str, scenario: &impl Fn(u32, &str) -> Scenario) {
 }
 
 /// What one run waited.
-fn waits(
-    scenario: &Scenario,
-    like: &Case,
-    receiver: Option<Receiver>,
-    step: u32,
-) -> Vec<Duration> {
+fn waits(scenario: &Scenario, like: &Case, receiver: Option<Receiver>, step: u32) -> Vec<Duration> {
     let cases = scenario.cases();
     let same = |one: &&Case| (one.sender, one.sack) == (like.sender, like.sack);
     let case = cases.iter().find(same).expect("every scheme has the same senders");
     let mut plan = Plan::new(scenario, case).expect("plain has a plan, too");
-    plan.fast_retransmit = receiver.map(|receiver| Config {
-        receiver,
-        trigger: Trigger::LinkUp,
-        ..Config::modern()
-    });
+    plan.fast_retransmit =
+        receiver.map(|receiver| Config { receiver, trigger: Trigger::LinkUp, ..Config::modern() });
     let outcome = sim::run(&plan, u64::from(step) + 1, Nothing);
     assert_eq!(outcome.failures, [], "{}", case.scheme);
     outcome.measures.transfers[0].receiver_stalls_after_outage.clone()

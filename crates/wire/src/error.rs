@@ -42,4 +42,22 @@ pub enum Error {
         /// The length byte, 0 when it is missing.
         length: u8,
     },
+    /// A message that has to prove who sent it carries no authenticator of this kind.
+    #[error("no {authenticator} authenticator")]
+    NotAuthenticated {
+        /// Which authenticator was expected.
+        authenticator: &'static str,
+    },
+    /// The authenticator names a key (its security parameter index) that is not the one expected.
+    #[error("security parameter index {spi} is not that of the key")]
+    SecurityIndex {
+        /// The index in the message.
+        spi: u32,
+    },
+    /// The authenticator is not the one that the key gives.
+    #[error("wrong {authenticator} authenticator")]
+    Authenticator {
+        /// Which authenticator.
+        authenticator: &'static str,
+    },
 }

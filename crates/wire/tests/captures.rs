@@ -1,10 +1,12 @@
 //! Captures by others (`tests/data/SOURCE.md`): every layer of every frame parses with good
-//! checksums and is written back byte for byte.
+//! checksums and is written back byte for byte, agent discovery and registration included.
 
 use wire::checksum::Checksums;
 use wire::datagram::{self, Transport};
 use wire::ethernet::{self, EtherType};
 use wire::ip::{self, Protocol};
+use wire::mobile_ip::advertisement::{self, Advertisement, AgentFlags, Router};
+use wire::mobile_ip::{self, Message, registration};
 use wire::{arp, icmp, ipv4, udp};
 
 /// The frames of a little-endian classic pcap file.
@@ -30,6 +32,10 @@ struct Census {
     icmp: usize,
     udp: usize,
     ip_in_ip: usize,
+    advertisements: usize,
+    solicitations: usize,
+    requests: usize,
+    replies: usize,
 }
 
 fn check_frame(frame: &[u8], census: &mut Census) {
@@ -60,11 +66,13 @@ fn check_datagram(bytes: &[u8], census: &mut Census) -> Vec<u8> {
     match header.protocol {
         Protocol::ICMP => {
             census.icmp += 1;
-            icmp::Message::parse(&ip, payload, Checksums::Verify).unwrap().emit(&ip, &mut message);
+            let read = icmp::Message::parse(&ip, payload, Checksums::Verify).unwrap();
+            read.emit(&ip, &mut message);
+            check_discovery(&read, census);
         }
         Protocol::IP_IN_IP => {
             census.ip_in_ip += 1;
-            message = check_datagram(payload, census);
+            message = check_datagram(mobile_ip::tunnel::in_ip(payload).unwrap(), census);
         }
         Protocol::UDP => {
             census.udp += 1;
@@ -77,12 +85,55 @@ fn check_datagram(bytes: &[u8], census: &mut Census) -> Vec<u8> {
             let mut whole = Vec::new();
             datagram::emit_udp(&parsed.ip, &udp, data, &mut whole).unwrap();
             assert_eq!(whole, bytes);
+            check_registration(data, census);
         }
         other => panic!("no such datagram was expected: {other:?}"),
     }
     assert_eq!(message, payload);
     again.extend(message);
     again
+}
+
+/// An advertisement read and written again; its parts, too, since they are what engines write.
+fn check_discovery(message: &icmp::Message, census: &mut Census) {
+    if advertisement::is_solicitation(message) {
+        census.solicitations += 1;
+        assert_eq!(message.body, advertisement::SOLICITATION_BODY);
+    }
+    let Ok(read) = Advertisement::parse(message) else {
+        return assert_ne!(message.kind, advertisement::ADVERTISEMENT);
+    };
+    census.advertisements += 1;
+    assert_eq!(read.body(), message.body);
+    let routers: Vec<Router> = read.routers().collect();
+    let extensions: Vec<advertisement::Extension> = read.extensions().collect();
+    let again = advertisement::body(read.lifetime_s, &routers, &extensions).unwrap();
+    assert_eq!(again, message.body);
+    let agent = read.agent().unwrap();
+    let both = AgentFlags::HOME_AGENT.with(AgentFlags::FOREIGN_AGENT);
+    assert!(agent.flags.contains(both.with(AgentFlags::REGISTRATION_REQUIRED)));
+    assert_eq!(agent.care_of.len(), 1);
+}
+
+/// A registration message read and written again. Nobody authenticates in these captures.
+fn check_registration(data: &[u8], census: &mut Census) {
+    let message = Message::parse(data).unwrap();
+    let mut again = Vec::new();
+    message.emit(&mut again);
+    assert_eq!(again, data);
+    match message {
+        Message::Request(request, extensions) => {
+            census.requests += 1;
+            assert_eq!(request.care_of_address.octets(), [192, 168, 0, 3]);
+            assert_eq!((request.lifetime_s, extensions.iter().count()), (25, 0));
+        }
+        Message::Reply(reply, extensions) => {
+            census.replies += 1;
+            assert_eq!(reply.code, registration::Code::ACCEPTED);
+            assert_eq!((reply.lifetime_s, extensions.iter().count()), (25, 0));
+        }
+        other => panic!("no such message was expected: {other:?}"),
+    }
 }
 
 fn check_file(file: &[u8], count: usize) -> Census {
@@ -98,17 +149,43 @@ fn check_file(file: &[u8], count: usize) -> Census {
 #[test]
 fn home_network() {
     let census = check_file(include_bytes!("data/home.pcap"), 29);
-    assert_eq!(census, Census { arp: 4, icmp: 25, udp: 0, ip_in_ip: 0 });
+    assert_eq!(
+        census,
+        Census { arp: 4, icmp: 25, advertisements: 3, solicitations: 2, ..Census::default() }
+    );
 }
 
 #[test]
 fn foreign_network() {
     let census = check_file(include_bytes!("data/foreign.pcap"), 87);
-    assert_eq!(census, Census { arp: 4, icmp: 79, udp: 4, ip_in_ip: 0 });
+    assert_eq!(
+        census,
+        Census {
+            arp: 4,
+            icmp: 79,
+            udp: 4,
+            advertisements: 7,
+            solicitations: 6,
+            requests: 2,
+            replies: 2,
+            ip_in_ip: 0
+        }
+    );
 }
 
 #[test]
 fn public_network() {
     let census = check_file(include_bytes!("data/public.pcap"), 140);
-    assert_eq!(census, Census { arp: 12, icmp: 124, udp: 4, ip_in_ip: 33 });
+    assert_eq!(
+        census,
+        Census {
+            arp: 12,
+            icmp: 124,
+            udp: 4,
+            ip_in_ip: 33,
+            requests: 2,
+            replies: 2,
+            ..Census::default()
+        }
+    );
 }

@@ -12,11 +12,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The arrows: a crate, and the crates of the workspace that it may use.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("wire", &[]),
     ("sansio", &["wire"]),
     ("tcp", &["sansio", "wire"]),
     ("schemes", &["sansio", "wire"]),
+    ("mobility", &["sansio", "wire"]),
     ("link", &["sansio"]),
     ("trace", &["sansio", "wire"]),
     ("node", &["tcp", "schemes", "link", "sansio", "wire"]),
@@ -36,10 +37,21 @@ const ARROWS: [(&str, &[&str]); 15] = [
 const ANYTHING: &[&str] = &["*"];
 
 /// The simulator and everything it is made of: deterministic, without any operating system.
-const PURE_CRATES: [&str; 8] = ["wire", "sansio", "tcp", "schemes", "link", "trace", "node", "sim"];
+const PURE_CRATES: [&str; 9] =
+    ["wire", "sansio", "tcp", "schemes", "mobility", "link", "trace", "node", "sim"];
 /// Crates of others that those may use.
-const PURE_DEPENDENCIES: [&str; 7] =
-    ["bytes", "libm", "rand_chacha", "serde", "serde_json", "thiserror", "toml"];
+const PURE_DEPENDENCIES: [&str; 10] = [
+    "bytes",
+    "hmac",
+    "libm",
+    "md-5",
+    "rand_chacha",
+    "serde",
+    "serde_json",
+    "sha2",
+    "thiserror",
+    "toml",
+];
 /// Modules of `std` that those must not touch.
 const IMPURE_MODULES: [&str; 6] = ["fs", "net", "thread", "time", "process", "env"];
 /// Of `std::net`, what is only values.

@@ -6,6 +6,7 @@
 //! belongs into `corpus/`.
 
 mod captures;
+mod messages;
 mod mutator;
 mod seeds;
 
@@ -38,6 +39,11 @@ fn every_kept_input_of_snoop_agent_and_its_mutations_hold() {
 #[test]
 fn every_kept_input_of_capture_assess_and_its_mutations_hold() {
     replay_and_mutate("capture_assess");
+}
+
+#[test]
+fn every_kept_input_of_mobility_message_and_its_mutations_hold() {
+    replay_and_mutate("mobility_message");
 }
 
 /// `LASTHOP_WRITE_SEEDS=1` writes them.

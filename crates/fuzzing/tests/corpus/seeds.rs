@@ -15,6 +15,7 @@ pub(crate) fn of(target: &str) -> Vec<Seed> {
         "tcp_endpoint" => endpoints(),
         "snoop_agent" => agent(),
         "capture_assess" => crate::captures::seeds(),
+        "mobility_message" => crate::messages::seeds(),
         other => panic!("no seeds for {other}"),
     }
 }

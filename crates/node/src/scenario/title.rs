@@ -95,9 +95,7 @@ fn outages(outage: &Outage) -> String {
         Outage::Every { every, length, hold, told } => {
             text(&format_args!("every {every}"), length, hold, told)
         }
-        Outage::At { at, length, hold, told } => {
-            text(&format_args!("at {at}"), length, hold, told)
-        }
+        Outage::At { at, length, hold, told } => text(&format_args!("at {at}"), length, hold, told),
     }
 }
 

@@ -52,9 +52,7 @@ impl Kept {
         let Some((start, end)) = range(packet) else { return };
         let continues = match self.segments.back().and_then(|last| range(last)) {
             Some((_, last)) => start == last,
-            None => self.acknowledged.is_none_or(|seq| {
-                start.at_or_before(seq) && end.after(seq)
-            }),
+            None => self.acknowledged.is_none_or(|seq| start.at_or_before(seq) && end.after(seq)),
         };
         let length = packet.payload.len();
         if continues && self.bytes + length <= bytes_max {

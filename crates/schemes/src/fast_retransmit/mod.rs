@@ -151,11 +151,7 @@ fn resend(connection: &Connection<Kept>, sink: &mut impl Sink) -> bool {
 }
 
 /// Tells the fixed host that the handoff is over; returns how many ACKs that took.
-fn signal_fixed_host(
-    connection: &Connection<Kept>,
-    form: Receiver,
-    sink: &mut impl Sink,
-) -> u32 {
+fn signal_fixed_host(connection: &Connection<Kept>, form: Receiver, sink: &mut impl Sink) -> u32 {
     let (id, did) = match form {
         Receiver::Marked => ("CI-FRX-4", "sends a marked ACK"),
         _ => ("CI-FRX-5", "repeats the last ACK"),

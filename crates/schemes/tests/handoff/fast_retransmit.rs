@@ -70,11 +70,8 @@ fn ci_frx_2_of_a_super_packet_one_segment_goes_out() {
     let mut drill = Drill::new(Agent::new(config));
     drill.air(&ack(0)).host(&data(0, 10)).air(&ack(10)).skip();
     let mut large = (*drill.sink.sent[1].1).clone();
-    large.payload = sansio::Payload::Virtual {
-        stream: sansio::StreamId(0),
-        offset: 10,
-        length: 30_000,
-    };
+    large.payload =
+        sansio::Payload::Virtual { stream: sansio::StreamId(0), offset: 10, length: 30_000 };
     large.segment_bytes = core::num::NonZeroU16::new(1448);
     if let sansio::Transport::Tcp(tcp) = &mut large.transport {
         tcp.seq += 10;

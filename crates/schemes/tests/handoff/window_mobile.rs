@@ -71,7 +71,8 @@ fn mod_6_the_opening_ack_is_repeated_until_data_comes_and_never_twice_the_same()
 fn mod_6_an_opening_ack_that_nobody_answers_is_repeated_ten_times() {
     let mut drill = receiving(Config::modern());
     drill.notice(WEAK).skip().notice(GOOD).after(Duration::from_secs(3600));
-    let lines: Vec<String> = (41..=50).map(|window| format!("radio ack 1000 win {window}")).collect();
+    let lines: Vec<String> =
+        (41..=50).map(|window| format!("radio ack 1000 win {window}")).collect();
     drill.gives(&lines.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(drill.engine.statistics().unanswered, 1);
 }

@@ -6,8 +6,7 @@ use schemes::window::station::{Agent, Config};
 use schemes::window::table::State;
 use wire::tcp::Flags;
 
-const FLOW: fn() -> FlowKey =
-    || FlowKey { source: host(FIXED, 80), destination: host(MOBILE, 1) };
+const FLOW: fn() -> FlowKey = || FlowKey { source: host(FIXED, 80), destination: host(MOBILE, 1) };
 
 /// A base station at which the mobile host has registered.
 fn registered(config: Config) -> Drill<Agent> {
@@ -120,7 +119,9 @@ fn winc_st_9_what_is_held_for_a_silent_mobile_host_is_let_go_after_30_s() {
     drill.after(Duration::from_secs(30) - Duration::from_nanos(1)).gives(&[]);
     drill.after(Duration::from_nanos(1)).gives(&["WINC-ST-9: 1000..2000"]);
     drill.wired(&data(2000, 1000)).gives(&["radio 2000..3000"]);
-    assert!(drill.engine.held_bytes() == 0 && sansio::Engine::next_deadline(&drill.engine).is_none());
+    assert!(
+        drill.engine.held_bytes() == 0 && sansio::Engine::next_deadline(&drill.engine).is_none()
+    );
 }
 
 #[test]

@@ -11,5 +11,7 @@ mod seq;
 
 pub use flags::Flags;
 pub use header::Header;
-pub use options::{HANDOFF_MARK, Iter, Options, SackBlock, SackBlocks, TcpOption, Timestamps, kind};
+pub use options::{
+    HANDOFF_MARK, Iter, Options, SackBlock, SackBlocks, TcpOption, Timestamps, kind,
+};
 pub use seq::Seq;

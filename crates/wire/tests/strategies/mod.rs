@@ -1,5 +1,9 @@
 //! Random headers that cover all that may stand on the wire.
 
+#![allow(dead_code, clippy::allow_attributes, reason = "each test uses some of them")]
+
+pub(crate) mod mobility;
+
 use core::net::IpAddr;
 use proptest::collection::vec;
 use proptest::prelude::*;
