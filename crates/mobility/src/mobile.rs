@@ -5,7 +5,7 @@
 
 use crate::Keys;
 use crate::agents::{AgentList, ListConfig};
-use crate::beacon::{self, Listener, ListenerConfig};
+use crate::beacon::{self, Listener, ListenerConfig, Sender};
 use crate::choice::{self, Chooser};
 use crate::clock::Clock;
 use crate::handoff::mobile::{self as handoff, Greeter};
@@ -13,6 +13,7 @@ use crate::inbox::Inbox;
 use crate::multicast::mobile::{self as multicast, Conductor};
 use crate::post::{self, v4};
 use crate::refusal::{Refusal, Refusals};
+use crate::registration::foreign;
 use crate::registration::mobile::{self as registration, Outcome, Previous, Registrar, Via};
 use core::net::Ipv4Addr;
 use sansio::{
@@ -105,6 +106,40 @@ impl MobileHost {
             waiting_for: None,
             previous: None,
             refusals: Refusals::default(),
+        }
+    }
+
+    /// In the cell of this base station, registered, since before the run began. `decibels_10`: how
+    /// strong it is.
+    pub fn begin(&mut self, (station, id): (Ipv4Addr, u32), decibels_10: i16, now: Instant) {
+        let interval_ms = Sender::INTERVAL.as_millis() as u16;
+        let beacon =
+            control::Beacon { id, address: station, sent_at: 0, interval_ms, sequence: 0 };
+        self.listener.hear(&beacon, decibels_10, now);
+        self.chooser.take(station);
+        self.previous = Some(station);
+        let lifetime_max_s = foreign::Config::new(station).lifetime_max_s;
+        if let Some(agents) = &mut self.agents {
+            agents.begin(station, lifetime_max_s, now);
+        }
+        if let Some(registrar) = &mut self.registrar {
+            let key = Some(self.key.clone());
+            registrar.begin(Via { agent: station, care_of: station, lifetime_max_s, key }, now);
+        }
+        if let Some(greeter) = &mut self.greeter {
+            greeter.begin(station);
+        }
+        if let Some(conductor) = &mut self.conductor {
+            conductor.begin(station, now);
+        }
+    }
+
+    /// The base station over which packets leave.
+    pub fn route(&self) -> Option<Ipv4Addr> {
+        match (&self.greeter, &self.conductor) {
+            (Some(greeter), _) => greeter.route(),
+            (None, Some(conductor)) => conductor.primary(),
+            (None, None) => self.chooser.current(),
         }
     }
 

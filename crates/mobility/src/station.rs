@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::forward::{self, Keeper};
 use crate::handoff::station::{self as handoff, Handover, Outcome, Place};
 use crate::inbox::Inbox;
+use crate::mobile::Roaming;
 use crate::multicast::station::{self as multicast, Member};
 use crate::post::v4;
 use crate::refusal::{Refusal, Refusals};
@@ -113,6 +114,24 @@ impl BaseStation {
     /// Shares a key with a home agent.
     pub fn trust(&mut self, home_agent: Ipv4Addr, key: wire::auth::Key) {
         self.relay.trust(home_agent, key);
+    }
+
+    /// A mobile host that was in this cell when the run began, and by which `roaming`.
+    pub fn begin(&mut self, mobile: Ipv4Addr, roaming: &Roaming, now: Instant) {
+        self.relay.begin(mobile, now);
+        match roaming {
+            Roaming::MobileIp => {}
+            Roaming::Greeting(_) => self.handover.begin(mobile, now),
+            Roaming::Multicast(config) => self.member.begin(mobile, config.group, now),
+        }
+    }
+
+    /// Sends a beacon and an advertisement now, beside those that are due (CI-MOD-5).
+    pub fn beacon(&mut self, sink: &mut impl Sink, now: Instant) {
+        self.beacons.send(sink, now);
+        if let Some(advertiser) = &mut self.advertiser {
+            advertiser.send(sink);
+        }
     }
 
     /// The registrations.

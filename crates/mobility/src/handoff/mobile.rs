@@ -86,6 +86,11 @@ impl Greeter {
         }
     }
 
+    /// The base station with which the run began.
+    pub fn begin(&mut self, station: Ipv4Addr) {
+        (self.attached, self.unsettled) = (Some(station), vec![station]);
+    }
+
     /// The base station that has answered last.
     pub fn attached(&self) -> Option<Ipv4Addr> {
         self.attached

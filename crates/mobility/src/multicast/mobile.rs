@@ -102,6 +102,19 @@ impl Conductor {
         }
     }
 
+    /// The base station that forwarded when the run began.
+    pub fn begin(&mut self, station: Ipv4Addr, now: Instant) {
+        self.primary = Some(station);
+        let known = Station {
+            wanted: Role::Forward,
+            known: Some(Role::Forward),
+            asked: None,
+            timer_at: None,
+            renew_at: now + self.config.renew,
+        };
+        self.stations.insert(station, known);
+    }
+
     /// Who shall forward.
     pub fn primary(&self) -> Option<Ipv4Addr> {
         self.primary
