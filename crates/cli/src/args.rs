@@ -243,7 +243,8 @@ pub(crate) struct LinkArgs {
     /// runs:good=FILE,bad=FILE (on each line a LENGTH in packets and its COUNT or PROBABILITY)
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     pub(crate) loss: Vec<String>,
-    /// Outages, as in every=15s,length=300ms or every=15s,length=0.1s..10s,hold,notified
+    /// Outages, as in every=15s,length=300ms or every=15s,length=0.1s..10s,hold,notified; with
+    /// warned=100ms in place of notified the mobile host knows of each so long before it begins
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     pub(crate) outage: Vec<String>,
     /// Recorded capacity toward the mobile host, in place of the rate: on each line the millisecond
@@ -288,7 +289,7 @@ pub(crate) struct LinkArgs {
     /// Receive buffer, as in 64KiB
     #[arg(long, help_heading = "Hosts")]
     pub(crate) window: Option<String>,
-    /// Schemes; `lasthop schemes` lists them
+    /// Schemes; `lasthop schemes` lists them, and which go together, as in snoop+fast-retransmit
     #[arg(long, value_name = "LIST", help_heading = "Comparison")]
     pub(crate) schemes: Vec<String>,
     /// bulk, or request:SIZE,every=T, or both at once: bulk+request:SIZE,every=T

@@ -284,14 +284,43 @@ fn the_lab_says_which_module_a_sender_is_missing() {
 }
 
 #[test]
+fn what_does_not_go_together_or_only_simulated_is_refused_with_the_reason() {
+    for (arguments, wanted) in [
+        (["compare", "--schemes", "snoop+window-station"], "takes for lost on the air"),
+        (["compare", "--schemes", "snoop+split"], "several of those joined by +"),
+        (["compare", "--outage", "at=1s,length=1s,notified,warned=1s"], "warned=100ms"),
+        (["lab", "--schemes", "window-mobile"], "runs in the simulator only"),
+        (["lab", "--outage", "at=1s,length=1s,warned=1s"], "nobody in the lab is warned"),
+    ] {
+        let folder = Folder::new("refused");
+        let out = folder.path("out");
+        let output = lasthop(&[&arguments[..], &["--tcp", "cubic", "--out", &out]].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(wanted), "{arguments:?}: {}", stderr(&output));
+        assert!(!folder.0.join("out").exists(), "nothing was written");
+    }
+}
+
+#[test]
 fn schemes_and_bench_print_what_the_contract_says() {
     let schemes = lasthop(&["schemes", "--json"]);
     let schemes: Value = serde_json::from_slice(&schemes.stdout).expect("JSON");
     let names: Vec<&str> =
         schemes.as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect();
-    assert_eq!(names, ["plain", "snoop", "snoop-modern", "plain-tuned"]);
+    let mut known = schemes::stack::LAYERS.map(|layer| layer.name).to_vec();
+    known.push("plain-tuned");
+    assert_eq!(names, known);
     let text = lasthop(&["schemes"]);
     let text = String::from_utf8(text.stdout).expect("text");
+    let line = |begin: &str| text.lines().find(|line| line.starts_with(begin)).map(str::to_owned);
+    for (begin, wanted) in [
+        ("fast-retransmit-marked  sim        mobile host", "which the fixed host has to understand"),
+        ("window-mobile           with", "snoop, snoop-modern"),
+        ("snoop                   and window-station", "the other takes for lost on the air"),
+    ] {
+        let line = line(begin).unwrap_or_else(|| panic!("{begin:?} in\n{text}"));
+        assert!(line.ends_with(wanted), "{line}");
+    }
     for sender in node::scenario::Sender::ALL {
         let listed =
             text.lines().filter(|line| line.split_whitespace().next() == Some(sender.name()));

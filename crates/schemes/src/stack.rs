@@ -34,6 +34,19 @@ pub enum Family {
     WindowStation,
 }
 
+impl Family {
+    /// Its members' common name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::Plain => "plain",
+            Family::Snoop => "snoop",
+            Family::FastRetransmit => "fast-retransmit",
+            Family::WindowMobile => "window-mobile",
+            Family::WindowStation => "window-station",
+        }
+    }
+}
+
 /// Where a layer stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {

@@ -12,9 +12,12 @@ use crate::{options, page, rundir, table};
 use live::lab::{self, Lab, Program, RunSetup, Stopped};
 use live::{doctor, radio};
 use node::plan::NotSimulated;
-use node::scenario::{Amount, Departures, Direction, Hosts, Size, Switch, Time, Traffic};
+use node::scenario::{
+    Amount, Departures, Direction, Hosts, Outage, Size, Switch, Time, Told, Traffic,
+};
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
+use schemes::stack;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use study::row::Row;
@@ -173,6 +176,7 @@ pub(crate) fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSe
         let message = "the lab has one mobile host; leave it out, or compare in the simulator";
         return Err(Error::Usage(format!("--mobiles {}: {message}", scenario.mobiles)));
     }
+    check_worlds(case)?;
     let sender = case.sender.in_kernel().and_then(lab::Sender::from_name);
     let sender = sender.ok_or_else(|| {
         let message = "not a kernel's; the lab has reno, cubic, linux, bbr and vegas";
@@ -201,6 +205,24 @@ pub(crate) fn setup(scenario: &Scenario, case: &Case, seed: u64) -> Result<RunSe
         patience: plan.until.min(PATIENCE_MAX),
         drill: Vec::new(),
     })
+}
+
+/// What is simulated only, the lab refuses.
+fn check_worlds(case: &Case) -> Result<(), Error> {
+    let layers = stack::layers(&case.scheme).unwrap_or_default();
+    let is_stack = layers.len() > 1;
+    if let Some(layer) = layers.iter().find(|layer| is_stack || !layer.worlds.live()) {
+        let message = "runs in the simulator only; the lab has nothing at the mobile host yet";
+        let name = if is_stack { &case.scheme } else { layer.name };
+        return Err(Error::Usage(format!("--schemes {name}: {message}")));
+    }
+    if let Outage::Every { told: Told::Warned(_), .. } | Outage::At { told: Told::Warned(_), .. } =
+        case.outage
+    {
+        let message = "nobody in the lab is warned; use notified, or compare in the simulator";
+        return Err(Error::Usage(format!("--outage {}: {message}", case.outage)));
+    }
+    Ok(())
 }
 
 fn traffic(traffic: Traffic) -> lab::Traffic {

@@ -2,6 +2,7 @@
 
 mod departures;
 mod determinism;
+mod handoff_schemes;
 mod many_flows;
 mod mobiles;
 mod physics;
