@@ -214,7 +214,10 @@ impl BaseStation {
             Some(Place::Here) => {
                 // What another base station has kept is not kept again: it would follow the mobile
                 // host for as long as that moves.
-                let was_kept = from.is_some_and(|from| self.handover.has_told(from, mobile));
+                let was_kept = from.is_some_and(|from| {
+                    let home_agent = self.relay.home_agent(mobile, now);
+                    self.handover.has_told(from, mobile) || home_agent.is_some_and(|it| it != from)
+                });
                 if let Some(keeper) = self.keeper.as_mut().filter(|_| !was_kept) {
                     keeper.keep(mobile, &packet, now);
                 }

@@ -114,7 +114,7 @@ impl World {
         loop {
             let stations = self.stations.iter().filter_map(Engine::next_at);
             let next = stations.chain(self.greeter.next_at()).min();
-            let Some(now) = next.filter(|at| *at <= end) else { return };
+            let Some(now) = next.filter(|at| *at <= end) else { return self.settle(end) };
             self.greeter.on_timer(&mut self.mobile_clock, &mut self.outbox, now);
             self.settle(now);
             for at in 0..2 {

@@ -121,7 +121,7 @@ pub struct Relay {
     home_agents: BTreeMap<Ipv4Addr, Key>,
     pending: BTreeMap<Ipv4Addr, Pending>,
     told: BTreeMap<Ipv4Addr, Told>,
-    /// Registered here; the care-of address is ours.
+    /// Registered here; the tunnel's other end is the home agent.
     visitors: Bindings,
     /// Where visitors went: the binding cache.
     cache: Bindings,
@@ -173,6 +173,11 @@ impl Relay {
         let is_pending = |pending: &Pending| is_proved && pending.lifetime_s > 0;
         self.visitors.get(mobile, now).is_some()
             || self.pending.get(&mobile).is_some_and(is_pending)
+    }
+
+    /// The home agent of a mobile host that is registered here.
+    pub fn home_agent(&self, mobile: Ipv4Addr, now: Instant) -> Option<Ipv4Addr> {
+        self.visitors.get(mobile, now).map(|visitor| visitor.care_of)
     }
 
     /// Where a mobile host went that was here.
@@ -407,10 +412,10 @@ impl Relay {
             self.visitors.remove(mobile);
             return Some(Outcome::Left(mobile));
         }
-        let care_of = self.config.address;
         let encapsulation = self.config.encapsulation;
         let until = end(lifetime_s, now);
-        if !self.visitors.set(mobile, Binding { care_of, encapsulation, until }) {
+        let visitor = Binding { care_of: pending.home_agent, encapsulation, until };
+        if !self.visitors.set(mobile, visitor) {
             return self.refuse(Refusal::Full, sink);
         }
         Some(Outcome::Arrived(mobile))
