@@ -17,7 +17,7 @@ use crate::registration::foreign;
 use crate::registration::mobile::{self as registration, Outcome, Previous, Registrar, Via};
 use core::net::Ipv4Addr;
 use sansio::{
-    Deadline, DropReason, Engine, Input, Instant, Notice, PacketRef, Priority, Random, Side, Sink,
+    Deadline, DropReason, Engine, HandoffStage, Input, Instant, Notice, PacketRef, Priority, Random, Side, Sink,
 };
 use wire::auth::Key;
 use wire::control;
@@ -323,18 +323,25 @@ impl MobileHost {
             Some(registrar) if is_registration => {
                 let outcome = registrar.on_packet(packet, sink, now);
                 self.clock.follow(registrar.clock());
-                self.on_outcome(outcome, now);
+                self.on_outcome(outcome, sink, now);
                 true
             }
             _ => false,
         }
     }
 
-    fn on_outcome(&mut self, outcome: Option<Outcome>, now: Instant) {
+    fn on_outcome(&mut self, outcome: Option<Outcome>, sink: &mut impl Sink, now: Instant) {
         if outcome == Some(Outcome::Accepted)
             && let Some(via) = self.registrar.as_ref().and_then(|it| it.registered(now))
         {
-            self.previous = Some(via.agent);
+            let agent = via.agent;
+            let is_handoff = self.previous.replace(agent) != Some(agent);
+            // Where there are greetings or roles, they say how far it is.
+            if is_handoff && self.greeter.is_none() && self.conductor.is_none() {
+                for stage in [HandoffStage::Greeted, HandoffStage::Complete] {
+                    sink.notify(Notice::HandoffStage { mobile: self.own.into(), stage });
+                }
+            }
         }
     }
 }
@@ -355,7 +362,7 @@ impl Engine for MobileHost {
                     conductor.on_timer(&mut self.clock, sink, now);
                 }
                 let outcome = self.registrar.as_mut().and_then(|it| it.on_timer(sink, now));
-                self.on_outcome(outcome, now);
+                self.on_outcome(outcome, sink, now);
                 self.settle();
             }
             _ => {}

@@ -22,7 +22,7 @@ use crate::registration::home::reason_of;
 use crate::tunnel::{self, NotTunnelled, Tunnel};
 use core::net::Ipv4Addr;
 use sansio::{
-    Deadline, DropReason, Duration, Engine, Input, Instant, PacketRef, Priority, Side, Sink,
+    Deadline, DropReason, Duration, Engine, Input, Instant, Notice, PacketRef, Priority, Side, Sink,
 };
 use wire::control::Body;
 
@@ -278,9 +278,16 @@ impl BaseStation {
                 let keeper = self.keeper.as_ref();
                 let kept = |mobile| keeper.map_or(0, |keeper| keeper.count(mobile, now));
                 let outcome = self.handover.on_message((side, &message), kept, sink, now);
-                if let Some(Outcome::Moved { mobile, to, wants_buffer }) = outcome {
-                    self.relay.depart(mobile);
-                    self.flush(mobile, wants_buffer.then_some(to), sink, now);
+                match outcome {
+                    Some(Outcome::Arrived(mobile)) => {
+                        sink.notify(Notice::Registered(mobile.into()));
+                    }
+                    Some(Outcome::Moved { mobile, to, wants_buffer }) => {
+                        self.relay.depart(mobile);
+                        self.flush(mobile, wants_buffer.then_some(to), sink, now);
+                        sink.notify(Notice::Moved(mobile.into()));
+                    }
+                    None => {}
                 }
             }
             None => {
@@ -288,11 +295,16 @@ impl BaseStation {
                 match outcome {
                     Some(foreign::Outcome::Asked { mobile, proved_at: Some(at) }) => {
                         self.handover.learn(mobile, true, at);
+                        sink.notify(Notice::Registered(mobile.into()));
+                    }
+                    Some(foreign::Outcome::Left(mobile)) => {
+                        sink.notify(Notice::Deregistered(mobile.into()));
                     }
                     Some(foreign::Outcome::Moved { mobile, registered_at }) => {
                         self.handover.learn(mobile, false, registered_at);
                         let next = self.relay.next_agent(mobile, now).map(|next| next.care_of);
                         self.flush(mobile, next, sink, now);
+                        sink.notify(Notice::Moved(mobile.into()));
                     }
                     _ => {}
                 }
@@ -315,7 +327,8 @@ impl BaseStation {
         for packet in kept.into_iter().flatten() {
             match to {
                 Some(to) => self.send_after(packet, to, sink),
-                None => sink.discard(packet, DropReason::Rule("CI-HO-5")),
+                // It was sent into the cell as well.
+                None => sink.release(packet),
             }
         }
     }

@@ -166,6 +166,19 @@ pub enum HandoffStage {
     Failed,
 }
 
+impl HandoffStage {
+    /// A few words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HandoffStage::Begun => "begun",
+            HandoffStage::RouteChanged => "route changed",
+            HandoffStage::Greeted => "greeted",
+            HandoffStage::Complete => "complete",
+            HandoffStage::Failed => "failed",
+        }
+    }
+}
+
 /// How far a mobile host's handoff has come (CI-HO-3 to 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handoff {

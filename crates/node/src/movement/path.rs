@@ -10,7 +10,7 @@
 use super::{Cell, Change, Decibel, FLOOR};
 use sansio::{Duration, Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Metres from a corner of the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,7 +66,7 @@ pub enum Walk {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// The map, shared by all.
-    pub map: Rc<Map>,
+    pub map: Arc<Map>,
     /// How they walk.
     pub walk: Walk,
     /// How often the signal is looked at.
@@ -309,9 +309,9 @@ fn drawn(size: Point, random: &mut Random) -> Point {
 mod tests {
     use super::*;
 
-    fn street(shadowing: Decibel) -> Rc<Map> {
+    fn street(shadowing: Decibel) -> Arc<Map> {
         let station = |x| Station { at: Point { x, y: 10.0 }, signal: 60.0 };
-        Rc::new(Map::new(vec![station(0.0), station(100.0), station(200.0)], 3.0, shadowing, 20.0))
+        Arc::new(Map::new(vec![station(0.0), station(100.0), station(200.0)], 3.0, shadowing, 20.0))
     }
 
     fn walk(shadowing: Decibel, seed: u64) -> Path {
