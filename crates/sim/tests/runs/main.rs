@@ -7,7 +7,6 @@ mod many_flows;
 mod mobiles;
 mod physics;
 mod plans;
-mod roam;
 mod short_queues;
 mod soft_state;
 mod stories;

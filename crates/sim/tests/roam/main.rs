@@ -28,7 +28,7 @@ fn roaming(border: dwell::Border, rendezvous: Option<u64>) -> Roaming {
 }
 
 fn plan(text: &str, roaming: Roaming) -> Plan {
-    let draft = parse(text, "test").expect("a scenario");
+    let draft = parse("test", text).expect("a scenario");
     let scenario = Scenario::complete(draft).expect("a complete scenario");
     let mut plan = Plan::new(&scenario, &scenario.cases()[0]).expect("a plan");
     plan.roaming = Some(roaming);
