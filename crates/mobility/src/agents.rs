@@ -82,6 +82,11 @@ impl Advertiser {
         }
     }
 
+    /// Advertises to all now, beside what is due.
+    pub fn send(&mut self, sink: &mut impl Sink) {
+        self.advertise(Ipv4Addr::BROADCAST, sink);
+    }
+
     /// Answers a solicitation (PRE-2), to its sender alone. True if the packet was one.
     pub fn on_packet(&mut self, packet: &Packet, sink: &mut impl Sink, now: Instant) -> bool {
         let Some(bytes) = post::icmp_in(packet) else { return false };
@@ -191,6 +196,21 @@ impl AgentList {
     /// The agent of a base station, if it is in the list (LINK-4).
     pub fn agent_of(&self, station: Ipv4Addr, now: Instant) -> Option<&Agent> {
         self.agents.get(&station).filter(|agent| now < agent.until)
+    }
+
+    /// An agent that was known when the run began, with this longest registration in seconds.
+    pub fn begin(&mut self, address: Ipv4Addr, registration_lifetime_s: u16, now: Instant) {
+        let until = now + Duration::from_secs(AdvertiserConfig::new(address).lifetime_s.into());
+        let agent = Agent {
+            address,
+            care_of: address,
+            received_at: now,
+            until,
+            registration_lifetime_s,
+            is_busy: false,
+            sequence: 0,
+        };
+        self.agents.insert(address, agent);
     }
 
     /// A beacon was heard: asks its base station for the agent if that is not in the list and the

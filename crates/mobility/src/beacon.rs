@@ -47,6 +47,13 @@ impl Sender {
         if now < self.next_at {
             return;
         }
+        self.send(sink, now);
+        let late = now.since(self.next_at).as_nanos() / self.interval.as_nanos();
+        self.next_at += self.interval * (late + 1);
+    }
+
+    /// Sends a beacon now, whatever is due.
+    pub fn send(&mut self, sink: &mut impl Sink, now: Instant) {
         let beacon = Beacon {
             id: self.id,
             address: self.address,
@@ -60,8 +67,6 @@ impl Sender {
         let to = SocketAddrV4::new(Ipv4Addr::BROADCAST, PORT);
         let packet = post::udp(SocketAddrV4::new(self.address, PORT), to, bytes, sink);
         sink.send(Side::RADIO, Priority::Normal, packet);
-        let late = now.since(self.next_at).as_nanos() / self.interval.as_nanos();
-        self.next_at += self.interval * (late + 1);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::Keys;
 use crate::agents::{AgentList, ListConfig};
-use crate::beacon::{self, Listener, ListenerConfig};
+use crate::beacon::{self, Listener, ListenerConfig, Sender};
 use crate::choice::{self, Chooser};
 use crate::clock::Clock;
 use crate::handoff::mobile::{self as handoff, Greeter};
@@ -13,10 +13,12 @@ use crate::inbox::Inbox;
 use crate::multicast::mobile::{self as multicast, Conductor};
 use crate::post::{self, v4};
 use crate::refusal::{Refusal, Refusals};
+use crate::registration::foreign;
 use crate::registration::mobile::{self as registration, Outcome, Previous, Registrar, Via};
 use core::net::Ipv4Addr;
 use sansio::{
-    Deadline, DropReason, Engine, Input, Instant, Notice, PacketRef, Priority, Random, Side, Sink,
+    Deadline, DropReason, Engine, HandoffStage, Input, Instant, Notice, PacketRef, Priority,
+    Random, Side, Sink,
 };
 use wire::auth::Key;
 use wire::control;
@@ -105,6 +107,39 @@ impl MobileHost {
             waiting_for: None,
             previous: None,
             refusals: Refusals::default(),
+        }
+    }
+
+    /// In the cell of this base station, registered, since before the run began. `decibels_10`: how
+    /// strong it is.
+    pub fn begin(&mut self, (station, id): (Ipv4Addr, u32), decibels_10: i16, now: Instant) {
+        let interval_ms = Sender::INTERVAL.as_millis() as u16;
+        let beacon = control::Beacon { id, address: station, sent_at: 0, interval_ms, sequence: 0 };
+        self.listener.hear(&beacon, decibels_10, now);
+        self.chooser.take(station);
+        self.previous = Some(station);
+        let lifetime_max_s = foreign::Config::new(station).lifetime_max_s;
+        if let Some(agents) = &mut self.agents {
+            agents.begin(station, lifetime_max_s, now);
+        }
+        if let Some(registrar) = &mut self.registrar {
+            let key = Some(self.key.clone());
+            registrar.begin(Via { agent: station, care_of: station, lifetime_max_s, key }, now);
+        }
+        if let Some(greeter) = &mut self.greeter {
+            greeter.begin(station);
+        }
+        if let Some(conductor) = &mut self.conductor {
+            conductor.begin(station, now);
+        }
+    }
+
+    /// The base station over which packets leave.
+    pub fn route(&self) -> Option<Ipv4Addr> {
+        match (&self.greeter, &self.conductor) {
+            (Some(greeter), _) => greeter.route(),
+            (None, Some(conductor)) => conductor.primary(),
+            (None, None) => self.chooser.current(),
         }
     }
 
@@ -290,18 +325,25 @@ impl MobileHost {
             Some(registrar) if is_registration => {
                 let outcome = registrar.on_packet(packet, sink, now);
                 self.clock.follow(registrar.clock());
-                self.on_outcome(outcome, now);
+                self.on_outcome(outcome, sink, now);
                 true
             }
             _ => false,
         }
     }
 
-    fn on_outcome(&mut self, outcome: Option<Outcome>, now: Instant) {
+    fn on_outcome(&mut self, outcome: Option<Outcome>, sink: &mut impl Sink, now: Instant) {
         if outcome == Some(Outcome::Accepted)
             && let Some(via) = self.registrar.as_ref().and_then(|it| it.registered(now))
         {
-            self.previous = Some(via.agent);
+            let agent = via.agent;
+            let is_handoff = self.previous.replace(agent) != Some(agent);
+            // Where there are greetings or roles, they say how far it is.
+            if is_handoff && self.greeter.is_none() && self.conductor.is_none() {
+                for stage in [HandoffStage::Greeted, HandoffStage::Complete] {
+                    sink.notify(Notice::HandoffStage { mobile: self.own.into(), stage });
+                }
+            }
         }
     }
 }
@@ -311,7 +353,7 @@ impl Engine for MobileHost {
         match input {
             Input::Arrival { side: Side::NETWORK, packet } => self.on_network(packet, sink, now),
             Input::Arrival { packet, .. } => sink.send(Side::NETWORK, Priority::Normal, packet),
-            Input::Notice(Notice::Signal { station, decibels_10 }) => {
+            Input::Notice(Notice::Heard { station, decibels_10 }) => {
                 self.signal = v4(station).map(|station| (station, decibels_10));
             }
             Input::Timer => {
@@ -322,7 +364,7 @@ impl Engine for MobileHost {
                     conductor.on_timer(&mut self.clock, sink, now);
                 }
                 let outcome = self.registrar.as_mut().and_then(|it| it.on_timer(sink, now));
-                self.on_outcome(outcome, now);
+                self.on_outcome(outcome, sink, now);
                 self.settle();
             }
             _ => {}

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::forward::{self, Keeper};
 use crate::handoff::station::{self as handoff, Handover, Outcome, Place};
 use crate::inbox::Inbox;
+use crate::mobile::Roaming;
 use crate::multicast::station::{self as multicast, Member};
 use crate::post::v4;
 use crate::refusal::{Refusal, Refusals};
@@ -22,7 +23,7 @@ use crate::registration::home::reason_of;
 use crate::tunnel::{self, NotTunnelled, Tunnel};
 use core::net::Ipv4Addr;
 use sansio::{
-    Deadline, DropReason, Duration, Engine, Input, Instant, PacketRef, Priority, Side, Sink,
+    Deadline, DropReason, Duration, Engine, Input, Instant, Notice, PacketRef, Priority, Side, Sink,
 };
 use wire::control::Body;
 
@@ -114,6 +115,24 @@ impl BaseStation {
     /// Shares a key with a home agent.
     pub fn trust(&mut self, home_agent: Ipv4Addr, key: wire::auth::Key) {
         self.relay.trust(home_agent, key);
+    }
+
+    /// A mobile host that was in this cell when the run began, and by which `roaming`.
+    pub fn begin(&mut self, mobile: Ipv4Addr, roaming: &Roaming, now: Instant) {
+        self.relay.begin(mobile, now);
+        match roaming {
+            Roaming::MobileIp => {}
+            Roaming::Greeting(_) => self.handover.begin(mobile, now),
+            Roaming::Multicast(config) => self.member.begin(mobile, config.group, now),
+        }
+    }
+
+    /// Sends a beacon and an advertisement now, beside those that are due (CI-MOD-5).
+    pub fn beacon(&mut self, sink: &mut impl Sink, now: Instant) {
+        self.beacons.send(sink, now);
+        if let Some(advertiser) = &mut self.advertiser {
+            advertiser.send(sink);
+        }
     }
 
     /// The registrations.
@@ -260,9 +279,16 @@ impl BaseStation {
                 let keeper = self.keeper.as_ref();
                 let kept = |mobile| keeper.map_or(0, |keeper| keeper.count(mobile, now));
                 let outcome = self.handover.on_message((side, &message), kept, sink, now);
-                if let Some(Outcome::Moved { mobile, to, wants_buffer }) = outcome {
-                    self.relay.depart(mobile);
-                    self.flush(mobile, wants_buffer.then_some(to), sink, now);
+                match outcome {
+                    Some(Outcome::Arrived(mobile)) => {
+                        sink.notify(Notice::Registered(mobile.into()));
+                    }
+                    Some(Outcome::Moved { mobile, to, wants_buffer }) => {
+                        self.relay.depart(mobile);
+                        self.flush(mobile, wants_buffer.then_some(to), sink, now);
+                        sink.notify(Notice::Moved(mobile.into()));
+                    }
+                    None => {}
                 }
             }
             None => {
@@ -270,11 +296,16 @@ impl BaseStation {
                 match outcome {
                     Some(foreign::Outcome::Asked { mobile, proved_at: Some(at) }) => {
                         self.handover.learn(mobile, true, at);
+                        sink.notify(Notice::Registered(mobile.into()));
+                    }
+                    Some(foreign::Outcome::Left(mobile)) => {
+                        sink.notify(Notice::Deregistered(mobile.into()));
                     }
                     Some(foreign::Outcome::Moved { mobile, registered_at }) => {
                         self.handover.learn(mobile, false, registered_at);
                         let next = self.relay.next_agent(mobile, now).map(|next| next.care_of);
                         self.flush(mobile, next, sink, now);
+                        sink.notify(Notice::Moved(mobile.into()));
                     }
                     _ => {}
                 }
@@ -297,7 +328,8 @@ impl BaseStation {
         for packet in kept.into_iter().flatten() {
             match to {
                 Some(to) => self.send_after(packet, to, sink),
-                None => sink.discard(packet, DropReason::Rule("CI-HO-5")),
+                // It was sent into the cell as well.
+                None => sink.release(packet),
             }
         }
     }

@@ -74,7 +74,7 @@ impl World {
     fn settle(&mut self, now: Instant) {
         loop {
             for notice in core::mem::take(&mut self.outbox.notices) {
-                if let Notice::Handoff { stage, .. } = notice {
+                if let Notice::HandoffStage { stage, .. } = notice {
                     self.stages.push((stage, now.as_nanos() / 1_000_000));
                 }
             }
@@ -306,7 +306,7 @@ fn a_base_station_that_never_answers_is_given_up() {
     }
     assert_eq!(outbox.take().len(), 4);
     assert!(!greeter.is_under_way() && greeter.attached().is_none());
-    let failed = Notice::Handoff { mobile: mobile(1).into(), stage: HandoffStage::Failed };
+    let failed = Notice::HandoffStage { mobile: mobile(1).into(), stage: HandoffStage::Failed };
     assert_eq!(outbox.notices.last(), Some(&failed));
 }
 
@@ -667,7 +667,7 @@ fn mcast_12_the_old_primary_ends_only_when_the_new_one_has_begun() {
     assert_eq!(orders(&mut outbox), [(station(1), Role::Buffer, 0)]);
     let stages = |outbox: &Outbox| -> Vec<HandoffStage> {
         let stage = |notice: &Notice| match notice {
-            Notice::Handoff { stage, .. } => Some(*stage),
+            Notice::HandoffStage { stage, .. } => Some(*stage),
             _ => None,
         };
         outbox.notices.iter().filter_map(stage).collect()

@@ -179,7 +179,7 @@ impl Storm {
                     self.members.remove(&(group, number));
                 }
             }
-            (Node::Mobile(number), Notice::Handoff { stage, .. }) => {
+            (Node::Mobile(number), Notice::HandoffStage { stage, .. }) => {
                 let watched = &mut self.watched[usize::from(number) - 1];
                 match stage {
                     HandoffStage::Begun => {
@@ -406,7 +406,7 @@ impl Storm {
         let Some(from) = from else { return };
         let decibels_10 = self.signals.get(&(number, from)).copied().unwrap_or(100);
         let station = packet.ip.source;
-        let notice = Input::Notice(Notice::Signal { station, decibels_10 });
+        let notice = Input::Notice(Notice::Heard { station, decibels_10 });
         self.engine_handles(node, notice);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::cell::addresses;
 use crate::host::{Application, Host};
+use crate::roaming::Roaming;
 use crate::scenario::{
     Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
     Served, Size, Switch, Time, Told, Traffic, radio,
@@ -32,6 +33,8 @@ pub struct Plan {
     pub radio: Pair,
     /// How long before an outage the mobile host's signal gets weak; none if it never does.
     pub warned: Option<Duration>,
+    /// Cells among which the mobile hosts move; none: each stays at its base station.
+    pub roaming: Option<Roaming>,
     /// The schemes at the base station and at the mobile host ([`Stack::named`]).
     pub scheme: String,
     /// Parameters of fast retransmission other than those of its preset, if it is among them.
@@ -170,6 +173,7 @@ impl Plan {
             wired: Pair::symmetric(wired),
             radio,
             warned: warned(case.outage),
+            roaming: None,
             scheme: if scheme.is_ok() { case.scheme.clone() } else { "plain".to_owned() },
             fast_retransmit: None,
             departures: scenario.departures,

@@ -66,7 +66,7 @@ pub enum Input {
 
 /// An attachment of an engine: any number, numbered by the machine that stacks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Side(pub u8);
+pub struct Side(pub u16);
 
 impl Side {
     /// The only side of an end host.
@@ -129,14 +129,14 @@ pub enum Notice {
     /// Forget what is known of one connection, data either way.
     ForgetFlow(FlowKey),
     /// The strength of what was just heard of a base station.
-    Signal {
+    Heard {
         /// Its address.
         station: IpAddr,
         /// Signal to noise, in tenths of a decibel.
         decibels_10: i16,
     },
     /// A mobile host's handoff went on.
-    Handoff {
+    HandoffStage {
         /// Which mobile host, by its home address.
         mobile: IpAddr,
         /// How far.
@@ -164,6 +164,19 @@ pub enum HandoffStage {
     Complete,
     /// Nobody answered as often as was asked.
     Failed,
+}
+
+impl HandoffStage {
+    /// A few words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HandoffStage::Begun => "begun",
+            HandoffStage::RouteChanged => "route changed",
+            HandoffStage::Greeted => "greeted",
+            HandoffStage::Complete => "complete",
+            HandoffStage::Failed => "failed",
+        }
+    }
 }
 
 /// How far a mobile host's handoff has come (CI-HO-3 to 6).

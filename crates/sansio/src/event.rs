@@ -71,6 +71,11 @@ pub enum EventKind {
         /// Its value.
         value: u64,
     },
+    /// A handoff of this mobile host has come so far.
+    Handoff {
+        /// How far.
+        stage: crate::HandoffStage,
+    },
     /// A scheme leaves a flow alone from here on.
     StandAside {
         /// Why.

@@ -57,6 +57,13 @@ impl Random {
         Duration::from_nanos(self.exponential(mean.as_nanos() as f64) as u64)
     }
 
+    /// Normally distributed (Box and Muller).
+    pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
+        let (radius, angle) = (1.0 - self.unit(), self.unit());
+        let radius = libm::sqrt(-2.0 * libm::log(radius));
+        mean + deviation * radius * libm::cos(2.0 * core::f64::consts::PI * angle)
+    }
+
     /// A time, uniform in `from..to`.
     pub fn uniform_time(&mut self, from: Duration, to: Duration) -> Duration {
         from + Duration::from_nanos(self.below(to.saturating_sub(from).as_nanos()))
@@ -102,6 +109,12 @@ mod tests {
         assert!((mean - 3.0).abs() < 0.03, "exponential mean {mean}");
         let hits = (0..n).filter(|_| random.chance(0.25)).count() as f64 / f64::from(n);
         assert!((hits - 0.25).abs() < 0.005, "chance {hits}");
+        let drawn: Vec<f64> = (0..n).map(|_| random.normal(2.0, 0.5)).collect();
+        let mean = drawn.iter().sum::<f64>() / f64::from(n);
+        let variance = drawn.iter().map(|one| (one - mean) * (one - mean)).sum::<f64>();
+        let deviation = (variance / f64::from(n)).sqrt();
+        assert!((mean - 2.0).abs() < 0.005, "normal mean {mean}");
+        assert!((deviation - 0.5).abs() < 0.005, "normal deviation {deviation}");
         let below = (0..n).map(|_| random.below(10) as f64).sum::<f64>() / f64::from(n);
         assert!((below - 4.5).abs() < 0.03, "below {below}");
         let (from, to) = (Duration::from_millis(100), Duration::from_secs(10));

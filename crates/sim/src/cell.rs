@@ -51,20 +51,20 @@ fn wired(pair: usize) -> [usize; 2] {
     }
 }
 
-/// From which machine and side to which a hop leads, for what happened on it.
-#[cold]
-pub(crate) fn ends_of(wire: usize, what: &What<PacketRef>) -> (End, End) {
+/// To which packet something happened on a hop.
+pub(crate) fn packet_of(what: &What<PacketRef>) -> &Packet {
     match what {
         What::Arrived(packet)
         | What::Departed(packet)
         | What::Lost(packet, _)
-        | What::Verdict(packet, _) => ends(wire, packet),
+        | What::Verdict(packet, _) => packet,
         _ => unreachable!("all that happens on a hop happens to a packet"),
     }
 }
 
 /// From which machine and side to which a packet crosses a hop.
-fn ends(wire: usize, packet: &Packet) -> (End, End) {
+#[cold]
+pub(crate) fn ends_of(wire: usize, packet: &Packet) -> (End, End) {
     let host = |node| (node, Side::NETWORK);
     match wire {
         RADIO_DOWN => ((BASE, Side::RADIO), host(mobile(receiver(packet) as u32))),

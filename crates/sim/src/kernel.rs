@@ -1,6 +1,7 @@
 //! The event loop.
 
 mod planned;
+mod roaming;
 
 use crate::cell::End;
 use crate::network::{Machine, NEVER, Network, Node};
@@ -13,7 +14,6 @@ use sansio::{
     Delivery, DropReason, Engine, Event, Input, Instant, Packet, PacketId, PacketRef, Payload,
     Priority, Side, Sink,
 };
-use schemes::Scheme;
 use trace::{NodeId, Observer, Record, What};
 
 /// One run under way.
@@ -43,13 +43,14 @@ struct World<O> {
     events: u64,
 }
 
-/// The slots of the queue: hops first, then machines, outages, forgetting.
+/// The slots of the queue: hops first, then machines, outages, forgetting, mobile hosts that move.
 #[derive(Clone, Copy, Debug)]
 enum Slot {
     Wire(usize),
     Machine(NodeId),
     Away(usize),
     Forgetting(usize),
+    Moving(u32),
 }
 
 impl<O: Observer> Kernel<O> {
@@ -94,6 +95,7 @@ impl<O: Observer> Kernel<O> {
                 Slot::Wire(_) | Slot::Machine(_) => {}
                 Slot::Away(index) => self.on_transition(index, now),
                 Slot::Forgetting(index) => self.on_forget(index, now),
+                Slot::Moving(mobile) => self.on_moving(mobile, now),
             }
         }
         now
@@ -107,7 +109,8 @@ impl<O: Observer> Kernel<O> {
             match &mut self.nodes[index].machine {
                 Machine::Host(host) => host.start(&mut outbox, now),
                 Machine::Mobile(mobile) => mobile.start(&mut outbox, now),
-                Machine::Base(_) => continue,
+                Machine::Roaming(mobile) => mobile.start(&mut outbox, now),
+                Machine::Base(_) | Machine::Router(_) | Machine::Cellular(_) => {}
             }
             self.rearm(node);
         }
@@ -117,6 +120,10 @@ impl<O: Observer> Kernel<O> {
         for index in 0..self.world.network.forgetting.len() {
             self.plan_forgetting(index, Instant::ZERO);
         }
+        let moving = self.world.network.roam().map_or(0, |roam| roam.movements.len());
+        for mobile in 0..moving as u32 {
+            self.plan_moving(mobile, Instant::ZERO);
+        }
     }
 
     #[inline]
@@ -124,13 +131,17 @@ impl<O: Observer> Kernel<O> {
         let slot = slot as usize;
         let (wires, machines) = (self.world.network.wires.len(), self.nodes.len());
         let away = self.world.network.away.len();
+        let forgetting = self.world.network.forgetting.len();
         match slot {
             wire if wire < wires => Slot::Wire(wire),
             machine if machine < wires + machines => {
                 Slot::Machine(NodeId((machine - wires) as u32))
             }
             index if index < wires + machines + away => Slot::Away(index - wires - machines),
-            index => Slot::Forgetting(index - wires - machines - away),
+            index if index < wires + machines + away + forgetting => {
+                Slot::Forgetting(index - wires - machines - away)
+            }
+            index => Slot::Moving((index - wires - machines - away - forgetting) as u32),
         }
     }
 
@@ -141,6 +152,11 @@ impl<O: Observer> Kernel<O> {
             Slot::Machine(node) => wires + node.0 as usize,
             Slot::Away(index) => wires + machines + index,
             Slot::Forgetting(index) => wires + machines + self.world.network.away.len() + index,
+            Slot::Moving(mobile) => {
+                let (away, forgetting) =
+                    (self.world.network.away.len(), self.world.network.forgetting.len());
+                wires + machines + away + forgetting + mobile as usize
+            }
         };
         number as u32
     }
@@ -173,6 +189,9 @@ impl<O: Observer> Kernel<O> {
 
     #[inline]
     fn on_outcome(&mut self, wire: usize, outcome: link::Outcome<PacketRef>, now: Instant) {
+        if self.world.network.roam().is_some() {
+            return self.on_roaming_outcome(wire, outcome, now);
+        }
         let (from, to) = self.world.network.ends_of(wire, &outcome.what);
         match outcome.what {
             Happened::Arrived(packet) => {
@@ -256,6 +275,7 @@ impl<O: Observer> Kernel<O> {
             Machine::Mobile(mobile) => {
                 mobile.handle(input, &mut Outbox { world, node, now, told: false }, now);
             }
+            _ => self.handle_roaming(node, input, now),
         }
         self.rearm(node);
     }
@@ -297,7 +317,8 @@ impl<O: Observer> Kernel<O> {
         self.nodes.iter().filter_map(|node| match &node.machine {
             Machine::Host(host) => Some(host),
             Machine::Mobile(mobile) => Some(mobile.host()),
-            Machine::Base(_) => None,
+            Machine::Roaming(mobile) => Some(mobile.host()),
+            Machine::Base(_) | Machine::Router(_) | Machine::Cellular(_) => None,
         })
     }
 }
@@ -314,6 +335,9 @@ impl Machine {
             Machine::Host(host) => host.next_at(),
             Machine::Mobile(mobile) => mobile.next_at(),
             Machine::Base(base) => base.scheme.next_at(),
+            Machine::Router(router) => router.next_at(),
+            Machine::Cellular(cellular) => cellular.station.next_at(),
+            Machine::Roaming(mobile) => mobile.next_at(),
         }
     }
 }
@@ -329,8 +353,8 @@ impl<O: Observer> World<O> {
     /// Tells a base station what departed onto its radio by now. It learns of it before anything
     /// else is told, so that nobody sees a difference if the kernel does not stop at departures.
     #[inline]
-    fn tell_departures(&mut self, scheme: &mut Scheme, base: NodeId, now: Instant) {
-        let wire = Network::radio_of(base);
+    fn tell_departures(&mut self, scheme: &mut impl Engine, base: NodeId, now: Instant) {
+        let wire = self.network.radio_of(base);
         self.network.settle(wire, now);
         while let Some((at, packet)) = self.network.wires[wire].hop.poll_departure(now) {
             self.tell_departure(scheme, (base, Side::RADIO), packet, at);
@@ -340,7 +364,7 @@ impl<O: Observer> World<O> {
     #[inline]
     fn tell_departure(
         &mut self,
-        scheme: &mut Scheme,
+        scheme: &mut impl Engine,
         (node, side): End,
         packet: PacketRef,
         at: Instant,
@@ -407,7 +431,7 @@ struct Outbox<'a, O> {
 /// Tells a scheme what its device has taken; the device does not say what it then drops. Like the
 /// daemon, only once all outputs are under way.
 #[cold]
-fn tell_handed<O: Observer>(scheme: &mut Scheme, outbox: &mut Outbox<'_, O>, now: Instant) {
+fn tell_handed<O: Observer>(scheme: &mut impl Engine, outbox: &mut Outbox<'_, O>, now: Instant) {
     let mut index = 0;
     while let Some(packet) = outbox.world.handed.get(index).cloned() {
         scheme.on_departure(Side::RADIO, &packet, outbox, now);

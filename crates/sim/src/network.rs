@@ -9,10 +9,12 @@
 //! station has several mobile hosts (`cell`).
 
 use crate::cell::{self, End};
+use crate::roam::{Cellular, Layout, Leads, Roam};
 use link::hop::half_duplex;
 use link::{Hop, Outages, What};
 use node::cell::{mobile_address, outage_seed, receiver, sender};
 use node::plan::Way;
+use node::roaming::{RoamingHost, Router};
 use node::scenario::{Departures, Served};
 use node::{Host, MobileHost, Plan};
 use sansio::{Duration, Input, Instant, Notice, Packet, PacketRef, Random, Side};
@@ -30,6 +32,12 @@ pub(crate) enum Machine {
     Mobile(Box<MobileHost>),
     /// Base station or gateway.
     Base(Base),
+    /// The router above several base stations.
+    Router(Box<Router>),
+    /// One of several base stations.
+    Cellular(Box<Cellular>),
+    /// A mobile host that changes cells.
+    Roaming(Box<RoamingHost>),
 }
 
 /// A base station: its scheme, and what that is told of departures onto the air, if it asks.
@@ -116,10 +124,20 @@ pub(crate) struct Network {
     pub(crate) forgetting: Vec<Forgetting>,
     /// True if both directions of each radio share the air.
     half_duplex: bool,
-    /// True if several mobile hosts share the radio of the one base station.
-    shared: bool,
+    shape: Shape,
     /// What stands at each mobile host.
     mobile: Option<MobileScheme>,
+}
+
+/// How machines and hops are joined.
+#[derive(Debug)]
+enum Shape {
+    /// Triples side by side.
+    Triples,
+    /// Several mobile hosts share the radio of the one base station.
+    Cell,
+    /// Several cells.
+    Roam(Box<Roam>),
 }
 
 /// A mobile host, behind its engine if there is one.
@@ -137,6 +155,9 @@ pub(crate) const TRIPLE_WIRES: u32 = 4;
 
 /// The roles of all machines; a node's number is its index.
 pub fn roles(plan: &Plan) -> Vec<Role> {
+    if let Some(roaming) = &plan.roaming {
+        return Layout::of(plan, roaming).roles();
+    }
     if plan.mobiles > 1 {
         return cell::roles(plan.mobiles);
     }
@@ -146,6 +167,10 @@ pub fn roles(plan: &Plan) -> Vec<Role> {
 
 /// Fixed host, base station and mobile host of a pair of hosts.
 pub(crate) fn machines(plan: &Plan, pair: u32) -> [NodeId; 3] {
+    if let Some(roaming) = &plan.roaming {
+        let (layout, first) = (Layout::of(plan, roaming), pair % u32::from(roaming.cells));
+        return [layout.fixed(pair), layout.station(first as u16), layout.mobile(pair)];
+    }
     if plan.mobiles > 1 {
         return [cell::fixed(pair), cell::BASE, cell::mobile(pair)];
     }
@@ -160,11 +185,17 @@ impl Network {
             away: Vec::new(),
             forgetting: Vec::new(),
             half_duplex: plan.radio.half_duplex,
-            shared: plan.mobiles > 1,
+            shape: if plan.mobiles > 1 { Shape::Cell } else { Shape::Triples },
             mobile: plan.mobile_scheme(),
         };
+        if let Some(roaming) = &plan.roaming {
+            let (nodes, wires, roam) = Roam::new(plan, roaming, seed);
+            (network.nodes, network.wires) = (nodes, wires);
+            network.shape = Shape::Roam(Box::new(roam));
+            return network;
+        }
         let (scheme, tcp) = (plan.base_station(), Rc::new(plan.tcp));
-        if network.shared {
+        if plan.mobiles > 1 {
             network.add_cell(plan, (scheme, &tcp), seed);
             return network;
         }
@@ -263,7 +294,17 @@ impl Network {
 
     #[cold]
     fn settle_air(&mut self, wire: usize, now: Instant) {
-        let first = if self.shared { 0 } else { wire - wire % TRIPLE_WIRES as usize };
+        let first = match &self.shape {
+            Shape::Triples => wire - wire % TRIPLE_WIRES as usize,
+            Shape::Cell => 0,
+            Shape::Roam(_) => {
+                let (before, at) = self.wires.split_at_mut(wire | 1);
+                if let ([.., down], [up, ..]) = (before, at) {
+                    half_duplex::settle(&mut down.hop, &mut up.hop, now);
+                }
+                return;
+            }
+        };
         if let [_, down, up, _] = &mut self.wires[first..first + TRIPLE_WIRES as usize] {
             half_duplex::settle(&mut down.hop, &mut up.hop, now);
         }
@@ -272,28 +313,55 @@ impl Network {
     /// From which machine and side to which a hop leads, for what happened on it.
     #[inline]
     pub(crate) fn ends_of(&self, wire: usize, what: &What<PacketRef>) -> (End, End) {
-        if self.shared { cell::ends_of(wire, what) } else { Network::ends(wire) }
+        match &self.shape {
+            Shape::Triples => Network::ends(wire),
+            Shape::Cell => cell::ends_of(wire, cell::packet_of(what)),
+            Shape::Roam(roam) => roam.layout.ends(wire, cell::packet_of(what)),
+        }
+    }
+
+    /// The cells, if there are several.
+    #[inline]
+    pub(crate) fn roam(&self) -> Option<&Roam> {
+        match &self.shape {
+            Shape::Roam(roam) => Some(roam),
+            _ => None,
+        }
+    }
+
+    /// See [`Network::roam`].
+    pub(crate) fn roam_mut(&mut self) -> Option<&mut Roam> {
+        match &mut self.shape {
+            Shape::Roam(roam) => Some(roam),
+            _ => None,
+        }
     }
 
     /// Where what waits for a hop waits; `None` if that is at several mobile hosts.
     pub(crate) fn queues_at(&self, wire: usize) -> Option<End> {
-        if self.shared { cell::queues_at(wire) } else { Some(Network::ends(wire).0) }
+        match &self.shape {
+            Shape::Triples => Some(Network::ends(wire).0),
+            Shape::Cell => cell::queues_at(wire),
+            Shape::Roam(roam) => roam.layout.queues_at(wire),
+        }
     }
 
     /// The hop on which a machine sends a packet from a side.
     #[inline]
     pub(crate) fn wire_of(&self, node: NodeId, side: Side, packet: &Packet) -> usize {
-        if self.shared {
-            return cell::wire_from(node, side, packet);
+        match &self.shape {
+            Shape::Triples => Network::wire_from(node, side),
+            Shape::Cell => cell::wire_from(node, side, packet),
+            Shape::Roam(roam) => roam.layout.wire_from(node, side, packet),
         }
-        Network::wire_from(node, side)
     }
 
     /// The hops of the radios.
     pub(crate) fn radio(&self) -> impl Iterator<Item = &Wire> {
-        let is_radio = move |wire: usize| match self.shared {
-            true => cell::is_radio(wire),
-            false => cell::is_radio(wire % TRIPLE_WIRES as usize),
+        let is_radio = move |wire: usize| match &self.shape {
+            Shape::Triples => cell::is_radio(wire % TRIPLE_WIRES as usize),
+            Shape::Cell => cell::is_radio(wire),
+            Shape::Roam(roam) => matches!(roam.layout.leads(wire), Leads::Radio(..)),
         };
         self.wires.iter().enumerate().filter(move |(wire, _)| is_radio(*wire)).map(|(_, wire)| wire)
     }
@@ -315,7 +383,15 @@ impl Network {
 
     /// The hop from a base station toward its mobile hosts.
     #[inline]
-    pub(crate) fn radio_of(base: NodeId) -> usize {
+    pub(crate) fn radio_of(&self, base: NodeId) -> usize {
+        match &self.shape {
+            Shape::Roam(roam) => roam.layout.radio_of(base),
+            _ => Network::radio_from(base),
+        }
+    }
+
+    #[inline]
+    fn radio_from(base: NodeId) -> usize {
         (base.0 / TRIPLE * TRIPLE_WIRES + 1) as usize
     }
 
@@ -352,7 +428,7 @@ mod tests {
             let back = Network::wire_from(to.0, to.1);
             assert_eq!(Network::ends(back), (to, from), "the other direction of the same link");
             if from.1 == Side::RADIO {
-                assert_eq!(Network::radio_of(from.0), wire);
+                assert_eq!(Network::radio_from(from.0), wire);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A number for a whole run: two runs with the same records have the same hash.
 
-use crate::{Observer, Record, What};
+use crate::{CellChange, Observer, Record, What};
 use sansio::{DropReason, EventKind, Packet, Payload, Transport};
 
 /// FNV-1a over the numbers of every record, 64 bit at a time. Lengths of queues are left out: they
@@ -91,6 +91,7 @@ impl TraceHash {
                 self.add(value);
             }
             EventKind::StandAside { reason } => self.add_text(reason),
+            EventKind::Handoff { stage } => self.add_text(stage.name()),
             _ => self.add(u64::MAX),
         }
     }
@@ -146,6 +147,15 @@ impl Observer for TraceHash {
                 self.add(bytes);
             }
             What::Queued { .. } => {}
+            What::Cell(change) => {
+                let (kind, from, to) = match change {
+                    CellChange::Reached(cell) => (0, 0, cell),
+                    CellChange::Lost(cell) => (1, cell, 0),
+                    CellChange::Crossed { from, to } => (2, from, to),
+                };
+                self.add(12 << 16 | kind);
+                self.add(u64::from(from) << 16 | u64::from(to));
+            }
             What::Event(event) => {
                 self.add(11 << 16);
                 self.add_event(&event.kind);

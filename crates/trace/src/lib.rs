@@ -15,4 +15,4 @@ pub mod story;
 pub mod text;
 pub mod timeline;
 
-pub use record::{NodeId, Nothing, Observer, Record, Role, Until, What};
+pub use record::{CellChange, NodeId, Nothing, Observer, Record, Role, Until, What};

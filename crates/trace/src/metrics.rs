@@ -19,6 +19,7 @@
 
 use crate::flows::Flows;
 use crate::{NodeId, Observer, Record, Role, What};
+use core::net::{IpAddr, Ipv4Addr};
 use sansio::{
     BitRate, Cause, Duration, EventKind, FlowKey, Instant, Packet, PacketId, Payload, Side,
     StreamId,
@@ -285,10 +286,10 @@ impl Meter {
     }
 
     fn on_sent(&mut self, node: NodeId, packet: &Packet) {
-        let base = self.roles.get(node.0 as usize) == Some(&Role::BaseStation);
+        let forwards = self.roles.get(node.0 as usize).is_some_and(|role| role.forwards());
         match packet.cause {
-            // A base station that passes one on does not send it again.
-            Cause::EndToEndRetransmission if !base => {
+            // Who passes one on does not send it again.
+            Cause::EndToEndRetransmission if !forwards => {
                 self.measures.retransmissions_end_to_end += 1;
             }
             Cause::LocalRetransmission => self.measures.retransmissions_local += 1,
@@ -298,7 +299,7 @@ impl Meter {
             }
             _ => {}
         }
-        if base {
+        if forwards {
             return;
         }
         let (Some(flow), Some(tcp)) = (FlowKey::of(packet), packet.as_tcp()) else { return };
@@ -379,6 +380,11 @@ impl Meter {
     }
 }
 
+/// True for a beacon and the like, which nobody misses.
+fn is_broadcast(packet: &Packet) -> bool {
+    packet.ip.destination == IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
 /// Ends a wait that is on, and keeps how long it was.
 fn end_wait(since: &mut Option<Instant>, samples: &mut Vec<Duration>, now: Instant) {
     if let Some(since) = since.take() {
@@ -403,10 +409,10 @@ impl Observer for Meter {
                     self.measures.air_bytes += u64::from(packet.bytes());
                     self.leave_last_hop(packet, now);
                 }
-                if self.roles.get(node.0 as usize) == Some(&Role::BaseStation) {
-                    self.measures.base_station_packets += 1;
-                } else {
-                    self.on_host_arrival(node, packet, now);
+                match self.roles.get(node.0 as usize) {
+                    Some(Role::BaseStation) => self.measures.base_station_packets += 1,
+                    Some(Role::Router) => {}
+                    _ => self.on_host_arrival(node, packet, now),
                 }
             }
             What::Lost { side, packet, .. } => {
@@ -414,7 +420,7 @@ impl Observer for Meter {
                     self.measures.air_bytes += u64::from(packet.bytes());
                     self.leave_last_hop(packet, now);
                 }
-                self.measures.lost += 1;
+                self.measures.lost += u64::from(!is_broadcast(packet));
             }
             What::QueueFull { packet, .. } => {
                 // It is the last that entered.
@@ -434,7 +440,10 @@ impl Observer for Meter {
                 let timeout = matches!(event.kind, EventKind::Timeout { .. });
                 self.measures.timeouts += u64::from(timeout);
             }
-            What::Departed { .. } | What::Discarded { .. } | What::Queued { .. } => {}
+            What::Departed { .. }
+            | What::Discarded { .. }
+            | What::Queued { .. }
+            | What::Cell(_) => {}
         }
     }
 }

@@ -15,6 +15,15 @@ pub enum Role {
     BaseStation,
     /// The host behind the radio.
     MobileHost,
+    /// Between fixed hosts and several base stations.
+    Router,
+}
+
+impl Role {
+    /// True for a machine that passes on what is for others.
+    pub fn forwards(self) -> bool {
+        matches!(self, Role::BaseStation | Role::Router)
+    }
 }
 
 /// One thing that happened at one machine.
@@ -92,6 +101,8 @@ pub enum What<'a> {
         /// On which side.
         side: Side,
     },
+    /// A mobile host and the cells.
+    Cell(CellChange),
     /// Bytes that the machine's scheme keeps in its caches, after it handled an input.
     Cached {
         /// Bytes.
@@ -111,6 +122,22 @@ pub enum What<'a> {
     },
     /// An engine's report.
     Event(&'a Event),
+}
+
+/// What becomes different between a mobile host and the cells, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellChange {
+    /// From now on frames pass between it and the cell's base station.
+    Reached(u16),
+    /// From now on none do.
+    Lost(u16),
+    /// It goes from one cell to another.
+    Crossed {
+        /// The cell it leaves.
+        from: u16,
+        /// The cell it goes to.
+        to: u16,
+    },
 }
 
 /// Somebody who is shown every record, in order of time.

@@ -7,7 +7,7 @@
 //!
 //! `side` is the machine's side, with `.h` or `.n` for the queue; sequence numbers are absolute.
 
-use crate::{Observer, Record, What};
+use crate::{CellChange, Observer, Record, What};
 use core::fmt::{self, Write as _};
 use sansio::{Cause, EventKind, FlowKey, Packet, Payload, Priority, Side};
 
@@ -76,6 +76,11 @@ impl fmt::Display for Record<'_> {
             What::Queued { side, packets, bytes } => {
                 write!(f, "queued    {:>4} {packets} packets, {bytes} bytes", side.0)
             }
+            What::Cell(CellChange::Reached(cell)) => write!(f, "in reach  {cell:>4}"),
+            What::Cell(CellChange::Lost(cell)) => write!(f, "no reach  {cell:>4}"),
+            What::Cell(CellChange::Crossed { from, to }) => {
+                write!(f, "crossed   {from:>4} to {to}")
+            }
             What::Event(event) => {
                 let packet = event.packet.map_or_else(|| "-".into(), |id| id.to_string());
                 write!(f, "report    {:>4} {packet:>7} {:>7} {:<6} ", "", "", "")?;
@@ -103,8 +108,16 @@ fn packet_line(
         Cause::Encapsulation => "encap",
     };
     write!(f, "{what:<9} {side:>4} {:>7} {parent:>7} {cause:<6} ", packet.id)?;
+    datagram_text(f, packet)
+}
+
+/// Its addresses and what it carries, tunnels from the outermost on.
+fn datagram_text(f: &mut fmt::Formatter<'_>, packet: &Packet) -> fmt::Result {
     let (Some(flow), Some(tcp)) = (FlowKey::of(packet), packet.as_tcp()) else {
-        return write!(f, "{} > {} {}", packet.ip.source, packet.ip.destination, packet.bytes());
+        write!(f, "{} > {} {}", packet.ip.source, packet.ip.destination, packet.bytes())?;
+        let Payload::Tunnel(inner) = &packet.payload else { return Ok(()) };
+        f.write_str(" | ")?;
+        return datagram_text(f, inner);
     };
     write!(f, "{flow} {} seq {}+{} ack {}", tcp.flags, tcp.seq, packet.payload.len(), tcp.ack)?;
     write!(f, " win {}", tcp.window)?;
@@ -128,6 +141,7 @@ pub(crate) fn event_text(f: &mut impl fmt::Write, kind: &EventKind) -> fmt::Resu
         EventKind::Rule { id, did, value } => write!(f, "{id}: {did} ({value})"),
         EventKind::Limit { name, value } => write!(f, "limit {name} reached: {value}"),
         EventKind::StandAside { reason } => write!(f, "stands aside: {reason}"),
+        EventKind::Handoff { stage } => write!(f, "handoff: {}", stage.name()),
         other => write!(f, "{other:?}"),
     }
 }

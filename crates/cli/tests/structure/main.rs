@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("mobility", &["sansio", "wire"]),
     ("link", &["sansio"]),
     ("trace", &["sansio", "wire"]),
-    ("node", &["tcp", "schemes", "link", "sansio", "wire"]),
+    ("node", &["tcp", "schemes", "mobility", "link", "sansio", "wire"]),
     ("sim", &["node", "trace", "link", "schemes", "tcp", "sansio"]),
     ("study", &["sim", "node", "trace", "sansio"]),
     ("assess", &["schemes", "sansio", "wire"]),

@@ -200,7 +200,7 @@ impl World {
 
     /// What is not TCP, or arrives where nothing should.
     fn foreign(&mut self, script: &mut Script<'_>) {
-        let side = Side(script.byte() % 4);
+        let side = Side(u16::from(script.byte() % 4));
         let mut packet = self.packet(From::Fixed, header(From::Fixed, 0), u32::from(script.byte()));
         match script.byte() % 3 {
             0 => {

@@ -88,6 +88,11 @@ impl Greeter {
         }
     }
 
+    /// The base station with which the run began.
+    pub fn begin(&mut self, station: Ipv4Addr) {
+        (self.attached, self.unsettled) = (Some(station), vec![station]);
+    }
+
     /// The base station that has answered last.
     pub fn attached(&self) -> Option<Ipv4Addr> {
         self.attached
@@ -139,7 +144,7 @@ impl Greeter {
     }
 
     fn tell(&self, stage: HandoffStage, sink: &mut impl Sink) {
-        sink.notify(Notice::Handoff { mobile: IpAddr::V4(self.own), stage });
+        sink.notify(Notice::HandoffStage { mobile: IpAddr::V4(self.own), stage });
     }
 
     /// Greets, greets again, or gives up.

@@ -145,6 +145,15 @@ impl Handover {
         }
     }
 
+    /// A mobile host that was here when the run began.
+    pub fn begin(&mut self, mobile: Ipv4Addr, now: Instant) {
+        let until = now + Duration::from_secs(self.config.lifetime_max_s.into());
+        let (place, notices) = (Place::Here, Vec::new());
+        let visit = Visit { generation: 0, place, until, request: 0, notices, wants_buffer: false };
+        self.visits.insert(mobile, visit);
+        self.timers.set(Timer::End(mobile), until);
+    }
+
     /// Where a mobile host is; `None` if nothing is known, or no more.
     pub fn place(&self, mobile: Ipv4Addr, now: Instant) -> Option<Place> {
         let visit = self.visits.get(&mobile)?;

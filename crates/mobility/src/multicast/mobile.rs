@@ -102,6 +102,19 @@ impl Conductor {
         }
     }
 
+    /// The base station that forwarded when the run began.
+    pub fn begin(&mut self, station: Ipv4Addr, now: Instant) {
+        self.primary = Some(station);
+        let known = Station {
+            wanted: Role::Forward,
+            known: Some(Role::Forward),
+            asked: None,
+            timer_at: None,
+            renew_at: now + self.config.renew,
+        };
+        self.stations.insert(station, known);
+    }
+
     /// Who shall forward.
     pub fn primary(&self) -> Option<Ipv4Addr> {
         self.primary
@@ -226,7 +239,7 @@ impl Conductor {
     }
 
     fn tell(&self, stage: HandoffStage, sink: &mut impl Sink) {
-        sink.notify(Notice::Handoff { mobile: IpAddr::V4(self.config.own), stage });
+        sink.notify(Notice::HandoffStage { mobile: IpAddr::V4(self.config.own), stage });
     }
 
     /// Takes a proved message; false if it is not about roles.

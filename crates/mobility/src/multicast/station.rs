@@ -75,6 +75,13 @@ impl Member {
         Member { config, keys, entries, ends, refusals: Refusals::default() }
     }
 
+    /// A mobile host for which this base station forwarded when the run began.
+    pub fn begin(&mut self, mobile: Ipv4Addr, group: Ipv4Addr, now: Instant) {
+        let ring = VecDeque::with_capacity(self.config.packets_max);
+        self.entries.insert(mobile, Entry { generation: 0, role: Role::Forward, group, ring });
+        self.ends.set(mobile, now + self.config.lifetime);
+    }
+
     /// What this base station does with the packets of a mobile host.
     pub fn role(&self, mobile: Ipv4Addr) -> Role {
         self.entries.get(&mobile).map_or(Role::None, |entry| entry.role)

@@ -112,6 +112,19 @@ impl HomeAgent {
         self.agents.insert(agent, key);
     }
 
+    /// A mobile host that was registered with this care-of address when the run began.
+    pub fn begin(&mut self, mobile: Ipv4Addr, care_of: Ipv4Addr, now: Instant) {
+        let group = self.enrolled.get(&mobile).and_then(|enrolled| enrolled.group);
+        let binding = Binding {
+            care_of: group.unwrap_or(care_of),
+            encapsulation: self.config.encapsulation,
+            until: end(self.config.lifetime_max_s, now),
+        };
+        if !self.bindings.set(mobile, binding) {
+            debug_assert!(false, "room for all mobile hosts");
+        }
+    }
+
     /// Where the packets of a mobile host go now; `None`: it is at home, or not ours.
     pub fn binding(&self, mobile: Ipv4Addr, now: Instant) -> Option<&Binding> {
         self.bindings.get(mobile, now)

@@ -133,12 +133,26 @@ impl Registrar {
         now: Instant,
     ) {
         let lifetime_s = self.config.lifetime_s.min(via.lifetime_max_s);
-        self.begin(Question { via, previous, lifetime_s, low: 0, asked: 0 }, sink, now);
+        self.open(Question { via, previous, lifetime_s, low: 0, asked: 0 }, sink, now);
     }
 
     /// Gives the registration back: from home, or through the agent of a foreign network.
     pub fn deregister(&mut self, via: Via, sink: &mut impl Sink, now: Instant) {
-        self.begin(Question { via, previous: None, lifetime_s: 0, low: 0, asked: 0 }, sink, now);
+        self.open(Question { via, previous: None, lifetime_s: 0, low: 0, asked: 0 }, sink, now);
+    }
+
+    /// The registration that stood when the run began.
+    pub fn begin(&mut self, via: Via, now: Instant) {
+        let lifetime_s = self.config.lifetime_s.min(via.lifetime_max_s);
+        self.stand(via, lifetime_s, now);
+    }
+
+    /// A registration stands, and is renewed when three quarters of it are over.
+    fn stand(&mut self, via: Via, lifetime_s: u16, now: Instant) {
+        self.registered = (lifetime_s > 0).then(|| (via, end(lifetime_s, now)));
+        let renew = Duration::from_secs(u64::from(lifetime_s) * 3 / 4);
+        let has_end = matches!(self.registered, Some((_, Some(_))));
+        self.timer_at = has_end.then(|| now + renew.max(Duration::from_millis(500)));
     }
 
     /// The agent and care-of address of the registration that stands.
@@ -167,7 +181,7 @@ impl Registrar {
         self.timer_at
     }
 
-    fn begin(&mut self, question: Question, sink: &mut impl Sink, now: Instant) {
+    fn open(&mut self, question: Question, sink: &mut impl Sink, now: Instant) {
         if self.registered.as_ref().is_some_and(|(via, _)| via.agent != question.via.agent) {
             // Whatever comes of it, the home agent may tunnel elsewhere from now on.
             self.registered = None;
@@ -260,11 +274,7 @@ impl Registrar {
             let lifetime_s = reply.lifetime_s.min(question.lifetime_s);
             let via = question.via.clone();
             self.question = None;
-            self.registered = (lifetime_s > 0).then(|| (via, end(lifetime_s, now)));
-            // Renewed when three quarters are over.
-            let renew = Duration::from_secs(u64::from(lifetime_s) * 3 / 4);
-            let has_end = matches!(self.registered, Some((_, Some(_))));
-            self.timer_at = has_end.then(|| now + renew.max(Duration::from_millis(500)));
+            self.stand(via, lifetime_s, now);
             return Some(Outcome::Accepted);
         }
         let is_last = self.config.retry.is_last(question.asked);

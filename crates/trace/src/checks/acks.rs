@@ -6,7 +6,7 @@
 use super::Failures;
 use crate::flows::Flows;
 use crate::{NodeId, Record, Role, What};
-use sansio::{Cause, FlowKey, Packet, Side};
+use sansio::{Cause, FlowKey, Packet, Payload, Side};
 use wire::tcp::{Flags, Seq};
 
 /// What passed each base station, per flow.
@@ -33,6 +33,10 @@ impl Acks {
         let node = record.node;
         match record.what {
             What::Arrived { packet, side } => {
+                let mut packet = packet;
+                while let Payload::Tunnel(inner) = &packet.payload {
+                    packet = inner;
+                }
                 let Some((flow, ack)) = acknowledgment(packet) else { return };
                 let highest = self.highest.get_or_insert(node, &flow, ack);
                 *highest = highest.max(ack);

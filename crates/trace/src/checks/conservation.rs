@@ -4,7 +4,8 @@
 use super::Failures;
 use super::ids::IdSet;
 use crate::{NodeId, Record, Role, What};
-use sansio::{Instant, Packet, PacketId};
+use core::net::{IpAddr, Ipv4Addr};
+use sansio::{Instant, Packet, PacketId, Payload};
 use std::collections::BTreeSet;
 
 /// Where every packet is.
@@ -31,20 +32,26 @@ impl Conservation {
                 if !self.under_way.insert(packet.id) {
                     fail(packet, "was sent while it is already under way");
                 }
-                let passed_on = self.let_go((node, packet.id));
-                if let Some(parent) = packet.parent.filter(|_| role == Role::BaseStation) {
+                let passed_on = self.let_go((node, packet.id)) || self.enters_tunnel(node, packet);
+                if let Some(parent) = packet.parent.filter(|_| !passed_on && role.forwards()) {
                     self.derived.insert((node, parent));
                 }
-                if role == Role::BaseStation && !passed_on && packet.parent.is_none() {
+                // Messages of its own are no TCP.
+                let is_own = packet.parent.is_none() && packet.as_tcp().is_some();
+                if role.forwards() && !passed_on && is_own {
                     fail(packet, "was sent by a base station that neither got nor derived it");
                 }
             }
             What::Arrived { packet, .. } => {
-                if !self.under_way.remove(packet.id) {
+                // A broadcast leaves its hop with the first who hears it.
+                if !self.under_way.remove(packet.id) && !is_broadcast(packet) {
                     fail(packet, "arrived without being under way");
                 }
-                if role == Role::BaseStation {
+                if role.forwards() {
                     self.held.extend(self.arrived.replace((node, packet.id)));
+                }
+                if let (Payload::Tunnel(inner), Role::BaseStation) = (&packet.payload, role) {
+                    self.held.insert((node, inner.id));
                 }
             }
             What::Lost { packet, .. } | What::QueueFull { packet, .. } => {
@@ -53,12 +60,19 @@ impl Conservation {
                 }
             }
             What::Discarded { packet, .. } => {
-                if !self.let_go((node, packet.id)) && role == Role::BaseStation {
+                if !self.let_go((node, packet.id)) && role.forwards() {
                     fail(packet, "was dropped by a base station that did not have it");
                 }
             }
             _ => {}
         }
+    }
+
+    /// True if a tunnel's datagram carries one that the machine had, or that one's copy.
+    fn enters_tunnel(&mut self, node: NodeId, packet: &Packet) -> bool {
+        let Payload::Tunnel(inner) = &packet.payload else { return false };
+        let parent = inner.parent.is_some_and(|parent| self.let_go((node, parent)));
+        self.let_go((node, inner.id)) || parent
     }
 
     /// A base station has a packet no more; false if it had not.
@@ -84,4 +98,9 @@ impl Conservation {
             failures.add("conservation", now, NodeId(0), what);
         }
     }
+}
+
+/// True for a beacon and the like: one packet on the air, heard by all in a cell.
+fn is_broadcast(packet: &Packet) -> bool {
+    packet.ip.destination == IpAddr::V4(Ipv4Addr::BROADCAST)
 }

@@ -157,6 +157,18 @@ impl Relay {
         self.home_agents.insert(home_agent, key);
     }
 
+    /// A mobile host that was registered here when the run began.
+    pub fn begin(&mut self, mobile: Ipv4Addr, now: Instant) {
+        let binding = Binding {
+            care_of: self.config.address,
+            encapsulation: self.config.encapsulation,
+            until: end(self.config.lifetime_max_s, now),
+        };
+        if !self.visitors.set(mobile, binding) {
+            debug_assert!(false, "room for all mobile hosts");
+        }
+    }
+
     /// True if a mobile host is here: registered, or about to be by a request that its key proves.
     pub fn has(&self, mobile: Ipv4Addr, now: Instant) -> bool {
         let is_pending = |pending: &Pending| pending.is_proved && pending.lifetime_s > 0;

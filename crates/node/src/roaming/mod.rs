@@ -1,0 +1,300 @@
+//! Hosts that change cells: the machines of a network with a home agent, base stations and mobile
+//! hosts, each composed by one function.
+//!
+//! ```text
+//!   fixed hosts ── router, home agent ──┬── base station 0 ~ cell 0 ~ mobile hosts
+//!                                       └── base station 1 ~ cell 1 ~
+//! ```
+//!
+//! The simulator joins them by hops. [`address`] says who is who.
+
+pub mod address;
+mod divert;
+pub mod host;
+mod igmp;
+pub mod router;
+pub mod station;
+
+pub use host::{Attention, RoamingHost};
+pub use router::Router;
+pub use station::Station;
+
+use crate::host::Host;
+use crate::movement::{self, Movement};
+use crate::plan::Plan;
+use address::HOME_AGENT;
+use link::preset::Pair;
+use mobility::Keys;
+use mobility::agents::ListConfig;
+use mobility::beacon::{ListenerConfig, Sender};
+use mobility::clock::Clock;
+use mobility::mobile::Roaming as By;
+use mobility::registration::{home, mobile};
+use mobility::{choice, handoff, multicast};
+use sansio::{Duration, Instant, Random};
+use schemes::{MobileScheme, Scheme};
+use std::rc::Rc;
+use wire::auth::{Algorithm, Key};
+
+/// Cells, and how hosts move among them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Roaming {
+    /// Cells, each with a base station.
+    pub cells: u16,
+    /// How each mobile host moves.
+    pub movement: movement::Spec,
+    /// How handoffs are made.
+    pub style: Style,
+    /// What the machines take for them.
+    pub pace: Pace,
+    /// Router to each base station, and back.
+    pub backhaul: Pair,
+}
+
+/// How a mobile host's packets find it after it has changed cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// Mobile IP with greetings: the new base station tells the old one, and a registration the
+    /// home agent; what is under way to the old cell is lost (CI-HO-3 to 6).
+    #[default]
+    Greeting,
+    /// The same, and the old base station sends on what it has kept (CI-SMOOTH-2).
+    Forwarding,
+    /// Registrations alone, and the new agent tells the old one (BASE-12).
+    Registration,
+    /// The same, and agents are asked for ahead (PRE-2).
+    Prefetch,
+    /// Base stations nearby buffer a multicast group (MCAST-*).
+    Multicast,
+}
+
+/// How long machines take to act on a handoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Daemons of 1995: 50 ms and 100 ms (PAR-2).
+    Strict,
+    /// At once.
+    Modern,
+}
+
+impl Style {
+    /// All of them, by the names that stand in a stack of schemes, with a line each.
+    pub const NAMES: [(&str, Style, &str); 5] = [
+        (
+            "mobile-ip",
+            Style::Greeting,
+            "Mobile IP; the old base station learns where its host went",
+        ),
+        (
+            "forwarding",
+            Style::Forwarding,
+            "the same, and it sends on what it sent into the old cell last",
+        ),
+        (
+            "registration",
+            Style::Registration,
+            "Mobile IP by registrations alone: the host waits for an advertisement",
+        ),
+        ("prefetch", Style::Prefetch, "the same, and agents are asked for before they are needed"),
+        (
+            "multicast",
+            Style::Multicast,
+            "base stations nearby join the host's group and keep its newest packets",
+        ),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let row = Self::NAMES.iter().find(|(_, style, _)| *style == self);
+        row.map_or("mobile-ip", |(name, ..)| name)
+    }
+
+    /// Takes the styles out of a stack's text: the style, and what is left, `plain` if nothing is.
+    ///
+    /// # Errors
+    /// The second one's name, if there are two.
+    pub fn take_from(text: &str) -> Result<(Style, String), String> {
+        let mut style = None;
+        let mut rest: Vec<&str> = Vec::new();
+        for name in text.split('+') {
+            match Self::NAMES.iter().find(|(known, ..)| *known == name) {
+                Some(_) if style.is_some() => return Err(name.to_owned()),
+                Some((_, found, _)) => style = Some(*found),
+                None => rest.push(name),
+            }
+        }
+        let rest = if rest.is_empty() { "plain".to_owned() } else { rest.join("+") };
+        Ok((style.unwrap_or_default(), rest))
+    }
+}
+
+/// What all machines of one run have in common.
+#[derive(Clone, Debug)]
+pub struct Agents {
+    style: Style,
+    pace: Pace,
+    keys: Keys,
+    clock: Clock,
+    seed: u64,
+}
+
+impl Agents {
+    /// What clocks show when a run begins, nanoseconds since 1970: nothing depends on it.
+    const BEGIN: u64 = 1_700_000_000_000_000_000;
+    /// The signal of the cell in which a mobile host begins, in tenths of a decibel.
+    const BEGIN_DECIBELS_10: i16 = 200;
+    /// Room for a tunnel's header on the backhaul, so that full packets are not too big for it.
+    const MTU_BYTES: u32 = 9_000;
+
+    /// For so many mobile hosts, each with a key of its own.
+    pub fn new(roaming: &Roaming, mobiles: u32, seed: u64) -> Self {
+        let keys = (0..mobiles).map(|number| (address::mobile(number), key(number)));
+        Agents {
+            style: roaming.style,
+            pace: roaming.pace,
+            keys: Rc::new(keys.collect()),
+            clock: Clock::new(Self::BEGIN),
+            seed,
+        }
+    }
+
+    /// The router: knows where `first` says that each mobile host begins.
+    pub fn router(&self, first: impl IntoIterator<Item = (u32, u16)>) -> Router {
+        let is_group = self.style == Style::Multicast;
+        // A group is left by its members, not by its lifetime (RFC 5944, 3.3: 0xffff is for ever).
+        let lifetime_max_s = if is_group { u16::MAX } else { 1_800 };
+        let bindings_max = self.keys.len();
+        let mtu_bytes = Self::MTU_BYTES;
+        let config = home::Config {
+            lifetime_max_s,
+            bindings_max,
+            mtu_bytes,
+            ..home::Config::new(HOME_AGENT)
+        };
+        let random = Random::new(self.seed, "router");
+        let mut home = home::HomeAgent::new(config, self.clock, random);
+        for (number, (mobile, key)) in (0..).zip(self.keys.iter()) {
+            home.enroll(*mobile, key.clone(), is_group.then(|| address::group(number)));
+        }
+        let mut members = Vec::new();
+        for (number, cell) in first {
+            home.begin(address::mobile(number), address::station(cell), Instant::ZERO);
+            members.push((address::group(number), cell));
+        }
+        let mut router = Router::new(home);
+        for (group, cell) in members.into_iter().filter(|_| is_group) {
+            router.set_member(group, cell, true);
+        }
+        router
+    }
+
+    /// A base station with these mobile hosts in its cell, and this scheme.
+    pub fn station(&self, number: u16, scheme: Scheme, begin: &[u32]) -> Station {
+        let address = address::station(number);
+        let id = u32::from(number);
+        let mut random = Random::new(self.seed, &format!("station.{number}.beacon"));
+        let strict = mobility::station::Config::strict(id, address);
+        let modern = mobility::station::Config::modern(id, address);
+        let config = match self.pace {
+            Pace::Strict => strict,
+            Pace::Modern => modern,
+        };
+        let keeps = self.style == Style::Forwarding;
+        let visitors = self.keys.len();
+        let config = mobility::station::Config {
+            first_beacon_at: Instant::ZERO + random.uniform_time(Duration::ZERO, Sender::INTERVAL),
+            keeper: keeps.then_some(modern.keeper).flatten(),
+            mtu_bytes: Self::MTU_BYTES,
+            handoff: handoff::station::Config { visitors_max: visitors, ..config.handoff },
+            multicast: multicast::station::Config { mobiles_max: visitors, ..config.multicast },
+            ..config
+        };
+        let mut station =
+            mobility::station::BaseStation::new(config, self.keys.clone(), self.clock);
+        for &mobile in begin {
+            let home = address::mobile(mobile);
+            station.begin(home, &self.roaming(mobile), Instant::ZERO);
+        }
+        Station::new(address, station, scheme)
+    }
+
+    /// A mobile host that begins in a cell. `is_driven`: the clock of an experiment says where it
+    /// goes (CI-MOD-3).
+    pub fn mobile(
+        &self,
+        (number, first): (u32, u16),
+        (host, engine): (Host, Option<MobileScheme>),
+        is_driven: bool,
+    ) -> RoamingHost {
+        let own = address::mobile(number);
+        let list = match self.style {
+            Style::Prefetch => ListConfig::prefetch(),
+            _ => ListConfig::wait(),
+        };
+        let registration = mobile::Config::new(own, HOME_AGENT, key(number));
+        let config = mobility::mobile::Config {
+            own,
+            key: key(number),
+            roaming: self.roaming(number),
+            registration: (self.style != Style::Multicast).then_some((registration, list)),
+            listener: ListenerConfig::default(),
+            choice: if is_driven { driven() } else { choice::Config::modern() },
+        };
+        let random = Random::new(self.seed, &format!("{number}.mobility"));
+        let mut engine_of = mobility::mobile::MobileHost::new(config, self.clock, random);
+        let station = (address::station(first), u32::from(first));
+        engine_of.begin(station, Self::BEGIN_DECIBELS_10, Instant::ZERO);
+        // Base stations that are to buffer have to be heard while another one serves.
+        let attention = match (is_driven, self.style) {
+            (false, _) => Attention::All,
+            (true, Style::Multicast | Style::Prefetch) => Attention::Follows(first),
+            (true, _) => Attention::Only(Some(first)),
+        };
+        RoamingHost::new(host, engine, engine_of, attention)
+    }
+
+    fn roaming(&self, number: u32) -> By {
+        let greeting = match self.pace {
+            Pace::Strict => handoff::mobile::Config::strict(),
+            Pace::Modern => handoff::mobile::Config::modern(),
+        };
+        let wants_buffer = self.style == Style::Forwarding;
+        match self.style {
+            Style::Greeting | Style::Forwarding => {
+                By::Greeting(handoff::mobile::Config { wants_buffer, ..greeting })
+            }
+            Style::Registration | Style::Prefetch => By::MobileIp,
+            Style::Multicast => By::Multicast(multicast::mobile::Config::new(
+                address::mobile(number),
+                key(number),
+                address::group(number),
+            )),
+        }
+    }
+}
+
+/// A choice that no signal changes.
+fn driven() -> choice::Config {
+    let margin = choice::Margin::Decibels10(u16::MAX);
+    choice::Config { margin, ..choice::Config::strict() }
+}
+
+/// A mobile host's key. Its secret is its number: in a simulation nobody forges.
+fn key(number: u32) -> Key {
+    let mut secret = [0; 16];
+    secret[..4].copy_from_slice(&number.to_be_bytes());
+    Key::new(KEY_SPI, Algorithm::HmacSha256, &secret)
+        .unwrap_or_else(|_| unreachable!("16 bytes are a secret"))
+}
+
+/// RFC 5944, 1.6: below 256 they are reserved.
+const KEY_SPI: u32 = 256;
+
+impl Plan {
+    /// How each mobile host moves; none if nobody does.
+    pub fn movements(&self, seed: u64) -> Vec<Movement> {
+        let Some(roaming) = &self.roaming else { return Vec::new() };
+        let movement = |mobile| Movement::new(&roaming.movement, roaming.cells, (seed, mobile));
+        (0..self.mobiles).map(movement).collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! The router between fixed hosts and base stations, with the home agent of all mobile hosts.
+//!
+//! ```text
+//!   fixed hosts ── FIXED ── home agent, routes, groups ── 1 + b ── base station b
+//! ```
+//!
+//! Multicast is unicast here (MOD-22): a group's datagram leaves once for each base station that
+//! has joined, on the side of that one.
+
+use super::address::{HOME_AGENT, mobile_number, station_number};
+use super::divert::divert;
+use super::igmp;
+use core::net::{IpAddr, Ipv4Addr};
+use mobility::registration::home::HomeAgent;
+use sansio::{
+    Deadline, DropReason, Engine, Input, Instant, Notice, PacketRef, Priority, Side, Sink,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The engine.
+#[derive(Clone, Debug)]
+pub struct Router {
+    home: HomeAgent,
+    /// Who has joined.
+    groups: BTreeMap<Ipv4Addr, BTreeSet<u16>>,
+    notices: Vec<Notice>,
+}
+
+impl Router {
+    /// The side of the fixed hosts.
+    pub const FIXED: Side = Side(0);
+
+    /// The side of a base station.
+    pub fn side_of(station: u16) -> Side {
+        Side(station + 1)
+    }
+
+    /// A router without groups.
+    pub fn new(home: HomeAgent) -> Self {
+        Router { home, groups: BTreeMap::new(), notices: Vec::new() }
+    }
+
+    /// The home agent.
+    pub fn home(&self) -> &HomeAgent {
+        &self.home
+    }
+
+    /// A base station is a member of a group from now on, or no more.
+    pub fn set_member(&mut self, group: Ipv4Addr, station: u16, is_member: bool) {
+        let members = self.groups.entry(group).or_default();
+        if is_member {
+            members.insert(station);
+        } else {
+            members.remove(&station);
+        }
+        if members.is_empty() {
+            self.groups.remove(&group);
+        }
+    }
+
+    fn on_arrival(&mut self, side: Side, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
+        let to = packet.ip.destination;
+        if let Some((group, is_member)) = igmp::read(&packet) {
+            if let Some(station) = side.0.checked_sub(1) {
+                self.set_member(group, station, is_member);
+            }
+            return sink.discard(packet, DropReason::Consumed);
+        }
+        if to != IpAddr::V4(HOME_AGENT) && mobile_number(to).is_none() {
+            return route(&self.groups, Priority::Normal, packet, sink);
+        }
+        let groups = &self.groups;
+        let notices = &mut self.notices;
+        let mut outputs = divert(sink, notices, |sink, side, priority, packet| match side {
+            HomeAgent::HOME => sink.discard(packet, DropReason::Rule("not registered")),
+            _ => route(groups, priority, packet, sink),
+        });
+        self.home.handle(Input::Arrival { side: Side::NETWORK, packet }, &mut outputs, now);
+        self.notices.clear();
+    }
+}
+
+/// Sends a packet toward its destination.
+fn route(
+    groups: &BTreeMap<Ipv4Addr, BTreeSet<u16>>,
+    priority: Priority,
+    packet: PacketRef,
+    sink: &mut impl Sink,
+) {
+    match packet.ip.destination {
+        IpAddr::V4(group) if group.is_multicast() => {
+            let Some(members) = groups.get(&group) else {
+                return sink.discard(packet, DropReason::Rule("no member"));
+            };
+            for station in members.iter().skip(1) {
+                let copy = packet.repeat(sink.new_id(), packet.cause);
+                let copy = sink.place(copy);
+                sink.send(Router::side_of(*station), priority, copy);
+            }
+            if let Some(first) = members.first() {
+                sink.send(Router::side_of(*first), priority, packet);
+            }
+        }
+        to => {
+            let side = station_number(to).map_or(Router::FIXED, Router::side_of);
+            sink.send(side, priority, packet);
+        }
+    }
+}
+
+impl Engine for Router {
+    fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        match input {
+            Input::Arrival { side, packet } => self.on_arrival(side, packet, sink, now),
+            Input::Timer => self.home.handle(input, sink, now),
+            _ => {}
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Deadline> {
+        self.home.next_deadline()
+    }
+}

@@ -1,0 +1,158 @@
+//! A base station with a cell: mobility toward the network, a scheme toward the air.
+//!
+//! ```text
+//!   WIRED ── mobility (tunnels end, who is here) ── scheme ── RADIO
+//!              ▲                            TUNNEL ────┘
+//! ```
+//!
+//! A tunnel ends before the scheme sees what was inside, and what the scheme sends into a tunnel
+//! ([`Side::TUNNEL`]) goes back to mobility, which knows where its mobile host is. Only TCP passes
+//! the scheme; beacons, registrations and handoff messages do not.
+
+use super::address::HOME_AGENT;
+use super::divert::divert;
+use super::igmp;
+use core::net::{IpAddr, Ipv4Addr};
+use mobility::station::BaseStation;
+use sansio::{Deadline, Engine, Input, Instant, Notice, Packet, PacketRef, Side, Sink};
+use schemes::Scheme;
+use std::collections::VecDeque;
+
+/// The engine.
+#[derive(Clone, Debug)]
+pub struct Station {
+    address: Ipv4Addr,
+    mobility: BaseStation,
+    scheme: Scheme,
+    between: Between,
+    notices: Vec<Notice>,
+}
+
+/// Packets between the two, with whom they go to; empty between two inputs.
+type Between = VecDeque<(To, PacketRef)>;
+
+/// One of the two engines, and the side on which a packet reaches it.
+#[derive(Clone, Copy, Debug)]
+enum To {
+    Mobility(Side),
+    Scheme(Side),
+}
+
+impl Station {
+    /// The base station of this address.
+    pub fn new(address: Ipv4Addr, mobility: BaseStation, scheme: Scheme) -> Self {
+        let (between, notices) = (Between::new(), Vec::new());
+        Station { address, mobility, scheme, between, notices }
+    }
+
+    /// Who is here and who has gone where.
+    pub fn mobility(&self) -> &BaseStation {
+        &self.mobility
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
+    /// Bytes kept: payload by the scheme, packets for the next base station; and the most that may
+    /// be.
+    pub fn held_bytes(&self) -> (u64, u64) {
+        let (scheme, keeper) = (&self.scheme, self.mobility.keeper());
+        let kept = keeper.map_or((0, 0), |keeper| (keeper.bytes(), keeper.bytes_max()));
+        (scheme.held_bytes() + kept.0, scheme.held_bytes_max() + kept.1)
+    }
+
+    /// Sends a beacon now (CI-MOD-5).
+    pub fn beacon(&mut self, sink: &mut impl Sink, now: Instant) {
+        self.mobility.beacon(sink, now);
+    }
+
+    fn to_mobility(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        let Station { mobility, between, notices, .. } = self;
+        let mut outputs = divert(sink, notices, |sink, side, priority, packet| {
+            if side == Side::RADIO && packet.as_tcp().is_some() {
+                between.push_back((To::Scheme(Side::WIRED), packet));
+            } else {
+                sink.send(side, priority, packet);
+            }
+        });
+        mobility.handle(input, &mut outputs, now);
+    }
+
+    fn to_scheme(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        let Station { scheme, between, notices, .. } = self;
+        let mut outputs = divert(sink, notices, |sink, side, priority, packet| match side {
+            Side::RADIO => sink.send(side, priority, packet),
+            Side::TUNNEL => between.push_back((To::Mobility(Side::WIRED), packet)),
+            _ => between.push_back((To::Mobility(Side::RADIO), packet)),
+        });
+        scheme.handle(input, &mut outputs, now);
+    }
+
+    /// Hands on what lies between the two until nothing does.
+    fn settle(&mut self, sink: &mut impl Sink, now: Instant) {
+        loop {
+            while let Some((to, packet)) = self.between.pop_front() {
+                match to {
+                    To::Mobility(side) => {
+                        self.to_mobility(Input::Arrival { side, packet }, sink, now);
+                    }
+                    To::Scheme(side) => self.to_scheme(Input::Arrival { side, packet }, sink, now),
+                }
+            }
+            if self.notices.is_empty() {
+                return;
+            }
+            for notice in core::mem::take(&mut self.notices) {
+                self.on_notice(notice, sink, now);
+            }
+        }
+    }
+
+    /// What mobility says: groups to the router, all else to the scheme.
+    fn on_notice(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
+        if let Notice::Group { group: IpAddr::V4(group), is_member } = notice {
+            let report = igmp::message((self.address, HOME_AGENT), group, is_member, sink);
+            return sink.send(Side::WIRED, sansio::Priority::High, report);
+        }
+        self.to_scheme(Input::Notice(notice), sink, now);
+        let link = match notice {
+            Notice::Registered(mobile) => Notice::MobileUp(mobile),
+            Notice::Moved(mobile) => Notice::MobileDown(mobile),
+            _ => return,
+        };
+        self.to_scheme(Input::Notice(link), sink, now);
+    }
+}
+
+impl Engine for Station {
+    fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        match input {
+            Input::Arrival { side: Side::RADIO, ref packet } if packet.as_tcp().is_some() => {
+                self.to_scheme(input, sink, now);
+            }
+            Input::Arrival { .. } => self.to_mobility(input, sink, now),
+            Input::Timer => {
+                if self.mobility.next_at().is_some_and(|at| at <= now) {
+                    self.to_mobility(Input::Timer, sink, now);
+                }
+                if self.scheme.next_at().is_some_and(|at| at <= now) {
+                    self.to_scheme(Input::Timer, sink, now);
+                }
+            }
+            Input::Verdict { .. } | Input::Notice(_) => self.to_scheme(input, sink, now),
+        }
+        self.settle(sink, now);
+    }
+
+    fn on_departure(&mut self, side: Side, packet: &Packet, sink: &mut impl Sink, now: Instant) {
+        if packet.as_tcp().is_some() {
+            self.scheme.on_departure(side, packet, sink, now);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Deadline> {
+        Deadline::earlier(self.mobility.next_deadline(), self.scheme.next_deadline())
+    }
+}

@@ -1,0 +1,224 @@
+//! When mobile hosts change cells, as people write it.
+
+use super::quantity::{QuantityError, Time, as_text, fields};
+use crate::movement::dwell;
+use core::fmt;
+use core::str::FromStr;
+
+/// Changes of the cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Handoff {
+    /// `none`: each mobile host stays where it is.
+    None,
+    /// By the clock.
+    Crossings(Crossings),
+}
+
+/// Crossings by the clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Crossings {
+    /// When.
+    pub when: When,
+    /// How the cells meet.
+    pub border: Border,
+    /// `rendezvous=1s`: from a crossing to the new cell's first beacon; without it, whenever that
+    /// is due.
+    pub rendezvous: Option<Time>,
+}
+
+/// The times of crossings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum When {
+    /// `every=8s[,sd=0.1s][,first=40s][,times=3]`.
+    Every {
+        /// From one crossing to the next.
+        every: Time,
+        /// Standard deviation of that; normal.
+        deviation: Option<Time>,
+        /// The first one; without it, drawn from the seed within the first period.
+        first: Option<Time>,
+        /// How many.
+        times: Option<u32>,
+    },
+    /// `at=3s`: a single one.
+    At(Time),
+}
+
+/// How two cells meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Border {
+    /// `overlap`: both reach all the time.
+    Overlap,
+    /// `overlap=1s`: both reach so long before and after a crossing.
+    OverlapFor(Time),
+    /// `gap=0.5s`: none reaches so long after a crossing.
+    Gap(Time),
+}
+
+as_text!(Handoff);
+
+impl Crossings {
+    /// As the movement has them.
+    pub fn dwell(&self) -> dwell::Spec {
+        let border = match self.border {
+            Border::Overlap => dwell::Border::Overlap(None),
+            Border::OverlapFor(length) => dwell::Border::Overlap(Some(length.0)),
+            Border::Gap(gap) => dwell::Border::Gap(gap.0),
+        };
+        let rendezvous = self.rendezvous.map(|time| time.0);
+        match self.when {
+            When::Every { every, deviation, first, times } => dwell::Spec {
+                deviation: deviation.map_or(sansio::Duration::ZERO, |time| time.0),
+                first: first.map(|time| time.0),
+                times,
+                border,
+                rendezvous,
+                ..dwell::Spec::every(every.0)
+            },
+            When::At(at) => dwell::Spec {
+                first: Some(at.0),
+                times: Some(1),
+                border,
+                rendezvous,
+                ..dwell::Spec::every(at.0)
+            },
+        }
+    }
+
+    /// True if each handoff is over before the next one, and no beacon is heard where none reaches.
+    fn makes_sense(&self) -> bool {
+        let spec = self.dwell();
+        let fits = match self.when {
+            When::Every { every, deviation, first, times } => {
+                let varies = deviation.is_some_and(|deviation| deviation.0 * 3 >= every.0);
+                let starts = first.is_none_or(|first| !first.0.is_zero());
+                spec.settled() < every.0 && !varies && starts && times != Some(0)
+            }
+            When::At(at) => !at.0.is_zero(),
+        };
+        let early = match (self.border, self.rendezvous) {
+            (Border::Gap(gap), Some(rendezvous)) => rendezvous < gap,
+            (Border::OverlapFor(length), _) => length.0.is_zero(),
+            _ => false,
+        };
+        fits && !early
+    }
+}
+
+impl FromStr for Handoff {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let parsed = match text.trim() {
+            "none" => Some(Handoff::None),
+            text => parse(text).filter(Crossings::makes_sense).map(Handoff::Crossings),
+        };
+        parsed.ok_or_else(|| QuantityError {
+            value: text.to_owned(),
+            what: "a handoff",
+            expected: "none, or every=8s[,sd=0.1s][,first=40s][,times=3] or at=3s with one of \
+                       overlap, overlap=1s, gap=0.5s, and [,rendezvous=1s] no shorter than the gap; \
+                       all of it over before the next",
+        })
+    }
+}
+
+fn parse(text: &str) -> Option<Crossings> {
+    let (mut every, mut at, mut deviation, mut first) = (None, None, None, None);
+    let (mut times, mut border, mut rendezvous) = (None, None, None);
+    for (key, value) in fields(text) {
+        let time = || value.parse::<Time>().ok();
+        match key {
+            "every" if every.is_none() => every = Some(time()?),
+            "at" if at.is_none() => at = Some(time()?),
+            "sd" if deviation.is_none() => deviation = Some(time()?),
+            "first" if first.is_none() => first = Some(time()?),
+            "times" if times.is_none() => times = Some(value.parse().ok()?),
+            "overlap" if border.is_none() && value.is_empty() => border = Some(Border::Overlap),
+            "overlap" if border.is_none() => border = Some(Border::OverlapFor(time()?)),
+            "gap" if border.is_none() => border = Some(Border::Gap(time()?)),
+            "rendezvous" if rendezvous.is_none() => rendezvous = Some(time()?),
+            _ => return None,
+        }
+    }
+    let when = match (every, at) {
+        (Some(every), None) => When::Every { every, deviation, first, times },
+        (None, Some(at)) if deviation.is_none() && first.is_none() && times.is_none() => {
+            When::At(at)
+        }
+        _ => return None,
+    };
+    Some(Crossings { when, border: border?, rendezvous })
+}
+
+impl fmt::Display for Handoff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Handoff::None => f.write_str("none"),
+            Handoff::Crossings(crossings) => crossings.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Crossings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.when {
+            When::At(at) => write!(f, "at={at}")?,
+            When::Every { every, deviation, first, times } => {
+                write!(f, "every={every}")?;
+                deviation.map_or(Ok(()), |deviation| write!(f, ",sd={deviation}"))?;
+                first.map_or(Ok(()), |first| write!(f, ",first={first}"))?;
+                times.map_or(Ok(()), |times| write!(f, ",times={times}"))?;
+            }
+        }
+        match self.border {
+            Border::Overlap => f.write_str(",overlap")?,
+            Border::OverlapFor(length) => write!(f, ",overlap={length}")?,
+            Border::Gap(gap) => write!(f, ",gap={gap}")?,
+        }
+        self.rendezvous.map_or(Ok(()), |rendezvous| write!(f, ",rendezvous={rendezvous}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_contract_shows_parses_and_prints_as_it_was() {
+        for text in [
+            "none",
+            "every=8s,overlap",
+            "every=8s,overlap=1s",
+            "every=8s,gap=500ms",
+            "every=8s,gap=500ms,rendezvous=1s",
+            "every=8s,sd=100ms,first=40s,times=3,gap=0s,rendezvous=0s",
+            "at=3s,gap=100ms",
+        ] {
+            assert_eq!(text.parse::<Handoff>().expect(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for text in [
+            "often",
+            "every=8s",
+            "gap=1s",
+            "every=8s,gap=8s",
+            "every=8s,gap=1s,overlap",
+            "every=8s,overlap=4s",
+            "every=8s,overlap=0s",
+            "every=8s,gap=1s,rendezvous=0.5s",
+            "every=8s,gap=0s,rendezvous=8s",
+            "every=0s,overlap",
+            "every=8s,overlap,times=0",
+            "every=8s,overlap,first=0s",
+            "every=8s,sd=4s,overlap",
+            "every=8s,at=1s,overlap",
+            "at=1s,times=2,overlap",
+            "every=8s,overlap,gap",
+        ] {
+            assert!(text.parse::<Handoff>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Mobile hosts that change cells: every byte arrives whatever the handoff is, what is lost is lost
+//! by the handoff, and all invariants hold.
+
+use link::preset::Pair;
+use node::movement::{Spec, dwell};
+use node::roaming::{Pace, Roaming, Style};
+use node::scenario::parse;
+use node::{Plan, Scenario};
+use sansio::Duration;
+use sim::Outcome;
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// A crossing each 8 s between two cells.
+fn roaming(border: dwell::Border, rendezvous: Option<u64>) -> Roaming {
+    let every = Duration::from_secs(8);
+    let dwell = dwell::Spec { border, rendezvous: rendezvous.map(ms), ..dwell::Spec::every(every) };
+    let hop = link::hop::Config::clean(sansio::BitRate::from_mbps(10), ms(1));
+    Roaming {
+        cells: 2,
+        movement: Spec::Dwell(dwell),
+        style: Style::Greeting,
+        pace: Pace::Strict,
+        backhaul: Pair::symmetric(hop),
+    }
+}
+
+fn plan(text: &str, roaming: Roaming) -> Plan {
+    let draft = parse("test", text).expect("a scenario");
+    let scenario = Scenario::complete(draft).expect("a complete scenario");
+    let mut plan = Plan::new(&scenario, &scenario.cases()[0]).expect("a plan");
+    plan.roaming = Some(roaming);
+    plan
+}
+
+/// Everything is delivered and no invariant broken.
+fn run(plan: &Plan, seed: u64) -> Outcome {
+    let outcome = sim::run(plan, seed, trace::Nothing);
+    assert_eq!(outcome.failures, [], "seed {seed}");
+    assert!(outcome.finished, "seed {seed}: every byte arrives, {:?}", outcome.measures);
+    outcome
+}
+
+const FOUR_MB: &str = "rate = \"2Mbit/s\"\nsize = \"4MB\"\ntcp = \"cubic\"\n";
+
+/// CI-MOD-4, CI-SMOOTH-1: cells that overlap lose nothing.
+#[test]
+fn ci_smooth_1_overlapping_cells_lose_nothing() {
+    for direction in ["down", "up"] {
+        let text = format!("{FOUR_MB}direction = \"{direction}\"\n");
+        let plan = plan(&text, roaming(dwell::Border::Overlap(None), None));
+        for seed in 1..=3 {
+            let outcome = run(&plan, seed);
+            assert_eq!(outcome.measures.lost, 0, "{direction}, seed {seed}");
+            assert_eq!(outcome.measures.timeouts, 0, "{direction}, seed {seed}");
+        }
+    }
+}
