@@ -4,7 +4,7 @@ use crate::mobiles::Mobiles;
 use crate::statistics::{Mean, Quantiles};
 use crate::validation::Validation;
 use core::fmt;
-use node::scenario::{Direction, Outage, Sender, Switch};
+use node::scenario::{Direction, Handoff, Outage, Sender, Switch};
 use node::{Case, Plan, Scenario};
 use serde::{Deserialize, Deserializer, Serialize};
 use trace::metrics::{Measures, Transfer};
@@ -87,6 +87,12 @@ pub struct Row {
     pub outage: String,
     /// Length of an outage in seconds, if all are of one length.
     pub outage_s: Option<f64>,
+    /// Changes of the cell, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<String>,
+    /// Time without coverage after a crossing, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_s: Option<f64>,
     /// Simulator or lab.
     pub world: World,
     /// Number of runs.
@@ -298,6 +304,8 @@ impl Row {
             loss: case.loss.to_string(),
             outage: case.outage.to_string(),
             outage_s: outage_s(case.outage),
+            handoff: (case.handoff != Handoff::None).then(|| case.handoff.to_string()),
+            gap_s: case.handoff.gap_s(),
             world,
             seeds: samples.len(),
             ceiling_bps,

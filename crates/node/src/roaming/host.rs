@@ -185,7 +185,10 @@ impl RoamingHost {
         let handoff = match stage {
             HandoffStage::Greeted => Handoff::GreetingAcknowledged,
             HandoffStage::Complete => Handoff::Complete,
-            HandoffStage::Begun | HandoffStage::RouteChanged | HandoffStage::Failed => return,
+            HandoffStage::Begun
+            | HandoffStage::RouteChanged
+            | HandoffStage::Registered
+            | HandoffStage::Failed => return,
         };
         self.to_inner(Input::Notice(Notice::Handoff(handoff, Losses::Possible)), sink, now);
     }

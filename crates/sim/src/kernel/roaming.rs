@@ -10,10 +10,8 @@ use node::plan::Way;
 use node::roaming::address;
 use node::scenario::Departures;
 use sansio::{Engine, Input, Instant, Notice, PacketRef, Side, Signal};
+use trace::handoffs::OUT_OF_CELL;
 use trace::{CellChange, NodeId, Observer, What};
-
-/// Why a packet on the air is lost: cell and host do not reach each other.
-const OUT_OF_CELL: &str = "out of cell";
 
 impl<O: Observer> Kernel<O> {
     /// Something happened on a hop of a network with cells.
