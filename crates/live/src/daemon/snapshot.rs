@@ -150,7 +150,7 @@ pub(super) fn flows(
 ) -> String {
     let mut views: Vec<FlowView> = match measured.inner() {
         Scheme::Snoop(agent) => agent.views(now).collect(),
-        Scheme::Plain(_) => Vec::new(),
+        Scheme::Plain(_) | Scheme::Window(_) => Vec::new(),
     };
     views.extend(measured.control_flows().map(|flow| of_control(&flow, now)));
     views.sort_by_key(|view| (view.idle, view.key));
