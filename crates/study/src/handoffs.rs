@@ -12,9 +12,9 @@ use trace::metrics::Transfer;
 pub struct HandoffCost {
     /// Handoffs in all runs together.
     pub handoffs: u64,
-    /// From a crossing to the first new ACK at the sender, where data was outstanding.
+    /// Stalls at the sender ([`trace::handoffs`]).
     pub stall_s: Option<Quantiles>,
-    /// From a crossing to the next byte delivered, where data was outstanding.
+    /// Stalls at the receiver.
     pub receiver_stall_s: Option<Quantiles>,
     /// From a crossing until routes are consistent, as the mobile host knows it.
     pub until_consistent_s: Option<Quantiles>,

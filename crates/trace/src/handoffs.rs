@@ -1,5 +1,10 @@
 //! What handoffs cost: how long until packets find the mobile host again, by the papers' three
 //! definitions, what is lost on the way, and the messages that make them (INC-22).
+//!
+//! *Stall after a handoff*: the longest time without a new ACK at the sender, or without the next
+//! byte at the receiver, that begins at a crossing or within 5 s after it and before the next one;
+//! only where data was outstanding at the crossing. What is under way at a crossing, beyond the
+//! air or in the queue of an old cell, still arrives; so the first ACK after it tells nothing.
 
 use crate::{CellChange, NodeId, Record, What};
 use sansio::{DropReason, Duration, EventKind, HandoffStage, Instant, Packet, Payload};
@@ -38,6 +43,40 @@ struct UnderWay {
     first_packet: Option<Instant>,
 }
 
+/// The longest time without progress after a crossing; see [the definition](self).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pause {
+    /// The crossing, the last progress since, and the longest time between two.
+    since: Option<(Instant, Instant, Duration)>,
+}
+
+impl Pause {
+    /// A pause that begins later belongs to something else.
+    const WITHIN: Duration = Duration::from_secs(5);
+
+    pub(crate) fn since(crossing: Instant) -> Self {
+        Pause { since: Some((crossing, crossing, Duration::ZERO)) }
+    }
+
+    /// Something new came.
+    pub(crate) fn progress(&mut self, samples: &mut Vec<Duration>, now: Instant) {
+        let Some((crossing, last, longest)) = &mut self.since else { return };
+        *longest = (*longest).max(now.since(*last));
+        *last = now;
+        if now > *crossing + Self::WITHIN {
+            samples.push(*longest);
+            self.since = None;
+        }
+    }
+
+    /// The next crossing, or the end.
+    pub(crate) fn end(&mut self, samples: &mut Vec<Duration>, now: Instant) {
+        if let Some((_, last, longest)) = self.since.take() {
+            samples.push(longest.max(now.since(last)));
+        }
+    }
+}
+
 /// Measures them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
@@ -60,7 +99,7 @@ impl Meter {
                 self.mobiles.insert(record.node, new);
             }
             What::Event(event) => {
-                if let EventKind::Handoff { stage } = event.kind {
+                if let EventKind::Handoff { stage, .. } = event.kind {
                     self.on_stage(record.node, stage, now);
                 }
             }

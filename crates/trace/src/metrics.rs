@@ -8,7 +8,7 @@
 //! - *stall after an outage*: from the return of the link until the sender gets the first ACK for
 //!   new data, and until the receiver delivers the next byte; only where data was outstanding when
 //!   the link returned. A link that goes away again before that ends the sample there.
-//! - *stall after a handoff*: the same from the crossing into another cell on.
+//! - *stall after a handoff*: see [`crate::handoffs`].
 //! - *recovery*: from the return of the link until 500 kB more are acknowledged at the sender.
 //! - *air bytes*: everything that used the last hop, both ways, lost or not.
 //! - *queue delay*: what a packet with payload takes from the moment at which its machine puts it
@@ -19,7 +19,7 @@
 //! - *packets at the base station*: those that reach it from either side; each is looked at.
 
 use crate::flows::Flows;
-use crate::handoffs::{self, Handoffs};
+use crate::handoffs::{self, Handoffs, Pause};
 use crate::{CellChange, NodeId, Observer, Record, Role, What};
 use sansio::{
     BitRate, Cause, Duration, EventKind, FlowKey, Instant, Packet, PacketId, Payload, Side,
@@ -72,9 +72,9 @@ pub struct Transfer {
     /// For each outage: from the link's return until [`RECOVERY_BYTES`] more are acknowledged; only
     /// where that happened before the next outage and the end.
     pub recoveries: Vec<Duration>,
-    /// For each crossing with data outstanding: from there to the first new ACK at the sender.
+    /// For each crossing with data outstanding, the stall at the sender.
     pub stalls_after_handoff: Vec<Duration>,
-    /// The same until the receiver delivers the next byte.
+    /// And at the receiver.
     pub receiver_stalls_after_handoff: Vec<Duration>,
     /// For requests: how long each message took.
     pub latencies: Vec<Duration>,
@@ -166,10 +166,10 @@ struct Progress {
     /// The link is back since, and the sender's highest ACK was that.
     recovers_since: Option<(Instant, Seq)>,
     messages_done: u64,
-    /// The mobile host has crossed then, and the sender waits for an ACK.
-    sender_handoff_since: Option<Instant>,
-    /// The mobile host has crossed then, and the receiver waits for data.
-    receiver_handoff_since: Option<Instant>,
+    /// The mobile host has crossed: how long the sender has waited for ACKs since.
+    sender_pause: Pause,
+    /// And the receiver for data.
+    receiver_pause: Pause,
 }
 
 /// What a host sent on one connection.
@@ -300,8 +300,7 @@ impl Meter {
         transfer.complete |= spec.size.is_some_and(|size| transfer.delivered_bytes >= size);
         let samples = &mut transfer.receiver_stalls_after_outage;
         end_wait(&mut progress.receiver_waits_since, samples, now);
-        let samples = &mut transfer.receiver_stalls_after_handoff;
-        end_wait(&mut progress.receiver_handoff_since, samples, now);
+        progress.receiver_pause.progress(&mut transfer.receiver_stalls_after_handoff, now);
     }
 
     fn on_sent(&mut self, node: NodeId, packet: &Packet) {
@@ -351,7 +350,7 @@ impl Meter {
         let Some(index) = index else { return };
         let (transfer, progress) = (&mut self.measures.transfers[index], &mut self.progress[index]);
         end_wait(&mut progress.sender_waits_since, &mut transfer.stalls_after_outage, now);
-        end_wait(&mut progress.sender_handoff_since, &mut transfer.stalls_after_handoff, now);
+        progress.sender_pause.progress(&mut transfer.stalls_after_handoff, now);
         if let Some((since, from)) = progress.recovers_since
             && tcp.ack.since(from) >= RECOVERY_BYTES
         {
@@ -396,8 +395,8 @@ impl Meter {
             let progress = &mut self.progress[index];
             progress.end_handoff(transfer, now);
             if outstanding(&self.senders, spec.sender, index).is_some() {
-                progress.sender_handoff_since = Some(now);
-                progress.receiver_handoff_since = Some(now);
+                progress.sender_pause = Pause::since(now);
+                progress.receiver_pause = Pause::since(now);
             }
         }
     }
@@ -429,9 +428,8 @@ fn outstanding(senders: &Flows<Sent>, sender: NodeId, index: usize) -> Option<Se
 impl Progress {
     /// What waits for the end of a handoff waits no longer.
     fn end_handoff(&mut self, transfer: &mut Transfer, now: Instant) {
-        end_wait(&mut self.sender_handoff_since, &mut transfer.stalls_after_handoff, now);
-        let samples = &mut transfer.receiver_stalls_after_handoff;
-        end_wait(&mut self.receiver_handoff_since, samples, now);
+        self.sender_pause.end(&mut transfer.stalls_after_handoff, now);
+        self.receiver_pause.end(&mut transfer.receiver_stalls_after_handoff, now);
     }
 }
 

@@ -7,9 +7,11 @@
 //! | [`acks`] | no SACK block of a base station of what never passed it | MOD-4 |
 //! | [`conservation`] | every packet sent is received, lost, refused or still under way, once | - |
 //! | [`caches`] | a base station keeps no more than it may | SNOOP-CACHE-2, MOD-14 |
+//! | [`cells`] | a mobile host gets its own packets, from one base station; none goes round | MCAST-4 |
 
 pub mod acks;
 pub mod caches;
+pub mod cells;
 pub mod conservation;
 mod ids;
 pub mod stream;
@@ -45,6 +47,7 @@ pub struct Checks {
     acks: acks::Acks,
     conservation: conservation::Conservation,
     caches: caches::Caches,
+    cells: Option<Box<cells::Cells>>,
     failures: Failures,
 }
 
@@ -71,6 +74,7 @@ impl Checks {
     /// Checks for a run with these machines; a node's number is its index.
     pub fn new(roles: Vec<Role>) -> Self {
         Checks {
+            cells: cells::Cells::new(&roles).map(Box::new),
             roles,
             stream: stream::Stream::default(),
             acks: acks::Acks::new(),
@@ -107,5 +111,8 @@ impl Observer for Checks {
         self.acks.record(record, role, &mut self.failures);
         self.conservation.record(record, role, &mut self.failures);
         self.caches.record(record, &mut self.failures);
+        if let Some(cells) = &mut self.cells {
+            cells.record(record, role, &mut self.failures);
+        }
     }
 }
