@@ -424,8 +424,7 @@ pub(crate) fn radio_remarks(rows: &[Row]) -> Vec<String> {
 
 /// A row in a sentence: its sender, its scheme, and the channel where rows differ in it.
 fn named(row: &Row, rows: &[Row]) -> String {
-    let axes: [fn(&Row) -> &str; 4] =
-        [|row| &row.ber, |row| &row.loss, |row| &row.outage, handoff];
+    let axes: [fn(&Row) -> &str; 4] = [|row| &row.ber, |row| &row.loss, |row| &row.outage, handoff];
     let differs = |of: &&fn(&Row) -> &str| rows.iter().any(|other| of(other) != of(row));
     let channel = axes.iter().filter(differs).map(|of| of(row));
     let parts = [row.tcp, row.scheme.as_str()].into_iter().chain(channel);

@@ -314,7 +314,10 @@ fn schemes_and_bench_print_what_the_contract_says() {
     let text = String::from_utf8(text.stdout).expect("text");
     let line = |begin: &str| text.lines().find(|line| line.starts_with(begin)).map(str::to_owned);
     for (begin, wanted) in [
-        ("fast-retransmit-marked  sim        mobile host", "which the fixed host has to understand"),
+        (
+            "fast-retransmit-marked  sim        mobile host",
+            "which the fixed host has to understand",
+        ),
         ("window-mobile           with", "snoop, snoop-modern"),
         ("snoop                   and window-station", "the other takes for lost on the air"),
     ] {

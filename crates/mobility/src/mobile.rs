@@ -17,7 +17,8 @@ use crate::registration::foreign;
 use crate::registration::mobile::{self as registration, Outcome, Previous, Registrar, Via};
 use core::net::Ipv4Addr;
 use sansio::{
-    Deadline, DropReason, Engine, HandoffStage, Input, Instant, Notice, PacketRef, Priority, Random, Side, Sink,
+    Deadline, DropReason, Engine, HandoffStage, Input, Instant, Notice, PacketRef, Priority,
+    Random, Side, Sink,
 };
 use wire::auth::Key;
 use wire::control;
@@ -118,8 +119,7 @@ impl MobileHost {
     /// strong it is.
     pub fn begin(&mut self, (station, id): (Ipv4Addr, u32), decibels_10: i16, now: Instant) {
         let interval_ms = Sender::INTERVAL.as_millis() as u16;
-        let beacon =
-            control::Beacon { id, address: station, sent_at: 0, interval_ms, sequence: 0 };
+        let beacon = control::Beacon { id, address: station, sent_at: 0, interval_ms, sequence: 0 };
         self.listener.hear(&beacon, decibels_10, now);
         self.chooser.take(station);
         self.previous = Some(station);
@@ -275,9 +275,9 @@ impl MobileHost {
     /// The handoff is over for which a registration has waited.
     fn register_after_greeting(&mut self, sink: &mut impl Sink, now: Instant) {
         if self.registers_after_greeting
-            && let Some(station) = self.waiting_for.take_if(|_| {
-                self.greeter.as_ref().is_some_and(|greeter| !greeter.is_under_way())
-            })
+            && let Some(station) = self
+                .waiting_for
+                .take_if(|_| self.greeter.as_ref().is_some_and(|greeter| !greeter.is_under_way()))
         {
             self.register(station, sink, now);
         }

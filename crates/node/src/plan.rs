@@ -5,8 +5,8 @@ use crate::host::{Application, Host};
 use crate::movement;
 use crate::roaming::{Pace, Roaming, Style};
 use crate::scenario::{
-    Amount, BitErrors, Case, Departures, Direction, Handoff, Hosts, Loss, Outage, Queue, Scenario, Sender,
-    Served, Size, Switch, Time, Told, Traffic, radio,
+    Amount, BitErrors, Case, Departures, Direction, Handoff, Hosts, Loss, Outage, Queue, Scenario,
+    Sender, Served, Size, Switch, Time, Told, Traffic, radio,
 };
 use link::preset::Pair;
 use link::{Limit, channel, hop, outage};

@@ -431,11 +431,7 @@ struct Outbox<'a, O> {
 /// Tells a scheme what its device has taken; the device does not say what it then drops. Like the
 /// daemon, only once all outputs are under way.
 #[cold]
-fn tell_handed<O: Observer>(
-    scheme: &mut impl Engine,
-    outbox: &mut Outbox<'_, O>,
-    now: Instant,
-) {
+fn tell_handed<O: Observer>(scheme: &mut impl Engine, outbox: &mut Outbox<'_, O>, now: Instant) {
     let mut index = 0;
     while let Some(packet) = outbox.world.handed.get(index).cloned() {
         scheme.on_departure(Side::RADIO, &packet, outbox, now);

@@ -268,12 +268,7 @@ fn machines(
     machines
 }
 
-fn hops(
-    plan: &Plan,
-    roaming: &Roaming,
-    layout: Layout,
-    seed: u64,
-) -> Vec<Hop<sansio::PacketRef>> {
+fn hops(plan: &Plan, roaming: &Roaming, layout: Layout, seed: u64) -> Vec<Hop<sansio::PacketRef>> {
     let count = 4 * usize::from(layout.cells) + 2 * layout.pairs as usize;
     let hop = |wire| {
         let (pair, way, name) = match layout.leads(wire) {

@@ -1,7 +1,7 @@
 //! What handoffs cost, over the runs of a case.
 
-use crate::statistics::Quantiles;
 use crate::row::Sample;
+use crate::statistics::Quantiles;
 use sansio::Duration;
 use serde::{Deserialize, Serialize};
 use trace::handoffs::Handoffs;

@@ -21,11 +21,11 @@
 use crate::flows::Flows;
 use crate::handoffs::{self, Handoffs, Pause};
 use crate::{CellChange, NodeId, Observer, Record, Role, What};
+use core::net::{IpAddr, Ipv4Addr};
 use sansio::{
     BitRate, Cause, Duration, EventKind, FlowKey, Instant, Packet, PacketId, Payload, Side,
     StreamId,
 };
-use core::net::{IpAddr, Ipv4Addr};
 use std::collections::VecDeque;
 use wire::tcp::{Flags, Seq};
 

@@ -40,7 +40,7 @@ fn id(number: u64) -> PacketId {
 
 fn segment(number: u64, (from, to): (NodeId, NodeId), ack: u32, length: u32) -> Packet {
     let ip = ip::Header::new(address(from), address(to), Protocol::TCP);
-    let mut header = tcp::Header::new(1, 2);
+    let mut header = tcp::Header::new(from.0 as u16, to.0 as u16);
     (header.seq, header.ack, header.flags) = (Seq(1), Seq(ack), Flags::ACK);
     let payload = Payload::Virtual { stream: StreamId(0), offset: 0, length };
     Packet::tcp(id(number), ip, header, payload)
@@ -97,10 +97,7 @@ fn mcast_4_once_a_handoff_is_complete_one_base_station_forwards() {
     assert_eq!(run(10_000, 1, &complete), [""; 0], "the one that serves");
     assert_eq!(run(260, 0, &complete), [""; 0], "told a moment later");
     assert_eq!(run(10_000, 0, &begun), [""; 0], "while a handoff is under way");
-    assert_eq!(
-        run(271, 0, &complete),
-        ["base station 0 forwards to 10.0.0.4, which 1 serves"; 1]
-    );
+    assert_eq!(run(271, 0, &complete), ["base station 0 forwards to 10.0.0.4, which 1 serves"; 1]);
 }
 
 #[test]

@@ -149,8 +149,7 @@ impl Handover {
     pub fn begin(&mut self, mobile: Ipv4Addr, now: Instant) {
         let until = now + Duration::from_secs(self.config.lifetime_max_s.into());
         let (place, notices) = (Place::Here, Vec::new());
-        let visit =
-            Visit { generation: 0, place, until, request: 0, notices, wants_buffer: false };
+        let visit = Visit { generation: 0, place, until, request: 0, notices, wants_buffer: false };
         self.visits.insert(mobile, visit);
         self.timers.set(Timer::End(mobile), until);
     }

@@ -160,7 +160,9 @@ impl RoamingHost {
                     To::Mobility => {
                         let side = mobility::mobile::MobileHost::HOST;
                         let input = Input::Arrival { side, packet };
-                        self.with_mobility(sink, |mobility, sink| mobility.handle(input, sink, now));
+                        self.with_mobility(sink, |mobility, sink| {
+                            mobility.handle(input, sink, now)
+                        });
                     }
                     To::Inner => {
                         let input = Input::Arrival { side: Side::NETWORK, packet };

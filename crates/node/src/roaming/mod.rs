@@ -80,7 +80,11 @@ pub enum Pace {
 impl Style {
     /// All of them, by the names that stand in a stack of schemes, with a line each.
     pub const NAMES: [(&str, Style, &str); 5] = [
-        ("mobile-ip", Style::Greeting, "Mobile IP; the old base station learns where its host went"),
+        (
+            "mobile-ip",
+            Style::Greeting,
+            "Mobile IP; the old base station learns where its host went",
+        ),
         (
             "forwarding",
             Style::Forwarding,
@@ -162,8 +166,12 @@ impl Agents {
         let lifetime_max_s = if is_group { u16::MAX } else { 1_800 };
         let bindings_max = self.keys.len();
         let mtu_bytes = Self::MTU_BYTES;
-        let config =
-            home::Config { lifetime_max_s, bindings_max, mtu_bytes, ..home::Config::new(HOME_AGENT) };
+        let config = home::Config {
+            lifetime_max_s,
+            bindings_max,
+            mtu_bytes,
+            ..home::Config::new(HOME_AGENT)
+        };
         let random = Random::new(self.seed, "router");
         let mut home = home::HomeAgent::new(config, self.clock, random);
         for (number, (mobile, key)) in (0..).zip(self.keys.iter()) {

@@ -9,7 +9,7 @@ use node::movement::{Cell, Change};
 use node::plan::Way;
 use node::roaming::address;
 use node::scenario::Departures;
-use sansio::{Engine, Input, Instant, Notice, PacketRef, Side, Signal};
+use sansio::{Engine, Input, Instant, Notice, PacketId, PacketRef, Side, Signal};
 use trace::handoffs::OUT_OF_CELL;
 use trace::{CellChange, NodeId, Observer, What};
 
@@ -119,6 +119,18 @@ impl<O: Observer> Kernel<O> {
         }
     }
 
+    /// What base stations keep for mobile hosts that may come (MCAST-5).
+    pub(crate) fn kept(&self) -> Vec<(NodeId, PacketId)> {
+        let mut kept = Vec::new();
+        for (node, entry) in (0..).map(NodeId).zip(&self.nodes) {
+            if let Machine::Cellular(cellular) = &entry.machine {
+                let packets = cellular.station.mobility().member().packets();
+                kept.extend(packets.map(|packet| (node, packet.id)));
+            }
+        }
+        kept
+    }
+
     /// A mobile host moves, or is told its signal.
     pub(super) fn on_moving(&mut self, mobile: u32, now: Instant) {
         self.world.events += 1;
@@ -174,9 +186,8 @@ impl<O: Observer> Kernel<O> {
     /// Tells a mobile host how strong its own base station is, if it asks for that.
     fn tell_signal(&mut self, mobile: u32, now: Instant) {
         let Some(roam) = self.world.network.roam() else { return };
-        let is_due = roam
-            .signal_every
-            .is_some_and(|every| now.as_nanos().is_multiple_of(every.as_nanos()));
+        let is_due =
+            roam.signal_every.is_some_and(|every| now.as_nanos().is_multiple_of(every.as_nanos()));
         let node = roam.layout.mobile(mobile);
         let Machine::Roaming(host) = &self.nodes[node.0 as usize].machine else { return };
         if let Some(cell) = host.attached().filter(|_| is_due) {

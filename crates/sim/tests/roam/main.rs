@@ -82,11 +82,8 @@ fn a_transfer_survives_every_style_of_handoff() {
 #[test]
 fn many_mobile_hosts_move_among_many_cells() {
     let text = "rate = \"10Mbit/s\"\nsize = \"1MB\"\ntcp = \"cubic\"\nmobiles = 12\n";
-    let roaming = Roaming {
-        cells: 5,
-        pace: Pace::Modern,
-        ..roaming(dwell::Border::Gap(ms(50)), None)
-    };
+    let roaming =
+        Roaming { cells: 5, pace: Pace::Modern, ..roaming(dwell::Border::Gap(ms(50)), None) };
     for seed in 1..=2 {
         run(&plan(text, roaming.clone()), seed);
     }

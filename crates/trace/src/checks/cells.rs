@@ -63,7 +63,8 @@ impl Cells {
             What::Sent { side: Side::RADIO, packet, .. } if role == Role::BaseStation => {
                 let cell = self.stations.get(&record.node).copied();
                 let mobile = self.mobiles.get(&packet.ip.destination);
-                if let (Some(cell), Some((serving, since))) = (cell, mobile.and_then(|it| it.served))
+                if let (Some(cell), Some((serving, since))) =
+                    (cell, mobile.and_then(|it| it.served))
                     && packet.as_tcp().is_some()
                     && cell != serving
                     && record.at > since + GRACE

@@ -18,7 +18,7 @@ pub mod stream;
 
 use crate::{NodeId, Observer, Record, Role};
 use core::fmt;
-use sansio::Instant;
+use sansio::{Instant, PacketId};
 
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +82,11 @@ impl Checks {
             caches: caches::Caches,
             failures: Failures::default(),
         }
+    }
+
+    /// Before the end: a packet is kept at a base station, for a mobile host that may come.
+    pub fn keep(&mut self, node: NodeId, packet: PacketId) {
+        self.conservation.keep(node, packet);
     }
 
     /// Ends the run at `now` with `under_way` packets left in the hops' queues and on the air;
