@@ -248,6 +248,17 @@ pub(crate) struct LinkArgs {
     /// warned=100ms in place of notified the mobile host knows of each so long before it begins
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     pub(crate) outage: Vec<String>,
+    /// Mobile hosts change cells, as in every=8s,overlap or every=8s,gap=0.5s,rendezvous=1s, with
+    /// sd=0.1s, first=40s, times=3, overlap=1s or at=3s: a gap is a time without coverage after a
+    /// crossing, the rendezvous is the first beacon after one (in the simulator only)
+    #[arg(long, value_name = "LIST", help_heading = "Path")]
+    pub(crate) handoff: Vec<String>,
+    /// Cells among which they move, in a ring (default 2)
+    #[arg(long, value_name = "N", help_heading = "Path")]
+    pub(crate) cells: Option<u16>,
+    /// Share of the wired delay between the home agent and each base station (default 50%)
+    #[arg(long, value_name = "SHARE", help_heading = "Path")]
+    pub(crate) backhaul: Option<String>,
     /// Recorded capacity toward the mobile host, in place of the rate: on each line the millisecond
     /// at which 1500 bytes may leave, as Mahimahi has it; repeated at its end
     #[arg(long, value_name = "FILE", help_heading = "Recorded channel")]

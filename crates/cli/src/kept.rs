@@ -49,6 +49,8 @@ pub(crate) struct Manifest {
     ber: String,
     loss: String,
     outage: String,
+    #[serde(default)]
+    handoff: Option<String>,
     pub(crate) seed: u64,
     state: State,
     note: Option<String>,
@@ -145,6 +147,7 @@ impl Run {
                 && case.ber.to_string() == manifest.ber
                 && case.loss.to_string() == manifest.loss
                 && case.outage.to_string() == manifest.outage
+                && case.handoff.to_string() == manifest.handoff.as_deref().unwrap_or("none")
         };
         let case = scenario.cases().iter().find(is_this).cloned();
         let case = case.ok_or_else(|| {

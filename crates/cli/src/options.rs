@@ -61,6 +61,8 @@ fn overridden(key: &str, args: &LinkArgs) -> bool {
         }
         "arq" => args.arq.is_some() || args.down_capacity.is_some() || args.up_capacity.is_some(),
         "mobiles" => args.mobiles.is_some() || !args.outage.is_empty(),
+        "outage" => !args.outage.is_empty() || !args.handoff.is_empty(),
+        "cells" => args.cells.is_some() || !args.handoff.is_empty(),
         "served" => args.served.is_some() || args.mobiles.is_some(),
         "trace-step" => args.trace_step.is_some(),
         "mss" => args.mss.is_some(),
@@ -109,6 +111,9 @@ fn overlay(args: &LinkArgs, draft: &mut Draft) -> Result<(), Error> {
     set_list("ber", &args.ber, &mut draft.ber)?;
     set_list("loss", &args.loss, &mut draft.loss)?;
     set_list("outage", &args.outage, &mut draft.outage)?;
+    set_list("handoff", &args.handoff, &mut draft.handoff)?;
+    draft.cells = args.cells.or(draft.cells);
+    set("backhaul", &args.backhaul, &mut draft.backhaul)?;
     set_list("direction", &args.direction, &mut draft.direction)?;
     set_list("tcp", &args.tcp, &mut draft.tcp)?;
     set_list("sack", &args.sack, &mut draft.sack)?;

@@ -75,11 +75,16 @@ pub(crate) fn write_lab_run(path: &Path, run: &Run, measured: &Measured) -> Resu
     save(path, &run.scenario, vec![Section::Text(text), graph])
 }
 
+/// Outages or handoffs: one of the two there may be.
+fn away(row: &Row) -> &str {
+    row.handoff.as_deref().unwrap_or(&row.outage)
+}
+
 /// What a run was, and what came of it.
 fn sentence(Run { case, manifest, .. }: &Run) -> String {
     format!(
-        "{} with the sender {} (SACK {}), {}, bit errors {}, loss {}, outage {}, seed {}: {:.3} \
-         Mbit/s over {:.3} s.",
+        "{} with the sender {} (SACK {}), {}, bit errors {}, loss {}, outage {}, handoff {}, seed {}: \
+         {:.3} Mbit/s over {:.3} s.",
         case.scheme,
         case.sender,
         case.sack,
@@ -87,6 +92,7 @@ fn sentence(Run { case, manifest, .. }: &Run) -> String {
         case.ber,
         case.loss,
         case.outage,
+        case.handoff,
         manifest.seed,
         manifest.goodput_bps.unwrap_or(f64::NAN) / 1e6,
         manifest.seconds.unwrap_or(f64::NAN),
@@ -306,7 +312,7 @@ fn goodput_plots(scenario: &Scenario, rows: &[&Row], statistic: Statistic) -> Ve
     }
     let mut senders: Vec<(&str, bool, &str, &str)> = Vec::new();
     for row in rows {
-        let sender = (row.tcp, row.sack, row.direction, row.outage.as_str());
+        let sender = (row.tcp, row.sack, row.direction, away(row));
         if !senders.contains(&sender) {
             senders.push(sender);
         }
@@ -317,8 +323,7 @@ fn goodput_plots(scenario: &Scenario, rows: &[&Row], statistic: Statistic) -> Ve
             .iter()
             .copied()
             .filter(|row| {
-                (row.tcp, row.sack, row.direction, row.outage.as_str())
-                    == (tcp, sack, direction, outage)
+                (row.tcp, row.sack, row.direction, away(row)) == (tcp, sack, direction, outage)
             })
             .collect();
         let world = match (mine.first().map(|row| row.world), statistic) {
@@ -327,7 +332,12 @@ fn goodput_plots(scenario: &Scenario, rows: &[&Row], statistic: Statistic) -> Ve
             (_, Statistic::Mean) => "",
         };
         let sack = if sack { "SACK on" } else { "SACK off" };
-        let outage = if outage == "none" { String::new() } else { format!(", outage {outage}") };
+        let is_outage = mine.iter().all(|row| row.handoff.is_none());
+        let outage = match outage {
+            "none" => String::new(),
+            outage if is_outage => format!(", outage {outage}"),
+            handoff => format!(", handoff {handoff}"),
+        };
         plots.push(Lines {
             title: format!("Goodput{world}, {tcp} ({sack}), {direction}{outage}"),
             x: Axis {

@@ -6,7 +6,7 @@
 
 use crate::compare::VERSION;
 use crate::error::Error;
-use node::scenario::{Arq, Departures};
+use node::scenario::{Arq, Departures, Handoff};
 use node::{Case, Plan, Scenario};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -76,6 +76,8 @@ struct Manifest<'a> {
     ber: String,
     loss: String,
     outage: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handoff: Option<String>,
     seed: u64,
     state: State,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -262,6 +264,7 @@ impl<'a> RunFolder<'a> {
             ber: case.ber.to_string(),
             loss: case.loss.to_string(),
             outage: case.outage.to_string(),
+            handoff: (case.handoff != Handoff::None).then(|| case.handoff.to_string()),
             seed: self.seed,
             state,
             note,
@@ -344,6 +347,7 @@ fn is_row_of(case: &Case, row: &Row) -> bool {
         && row.ber == case.ber.to_string()
         && row.loss == case.loss.to_string()
         && row.outage == case.outage.to_string()
+        && row.handoff.as_deref().unwrap_or("none") == case.handoff.to_string()
 }
 
 /// The command that repeats one run.
@@ -380,19 +384,23 @@ fn repeat(world: World, scenario: &Scenario, case: &Case, seed: u64) -> String {
         case.ber,
         quoted(&case.loss.to_string()),
         case.outage,
-        hop_options(scenario),
+        hop_options(scenario, case),
         case.scheme,
     )
 }
 
 /// The options that not every last hop has, each after a space.
-fn hop_options(scenario: &Scenario) -> String {
+fn hop_options(scenario: &Scenario, case: &Case) -> String {
     let recorded = &scenario.recorded;
     let step = recorded.trace_step.map(|step| step.to_string());
     let arq = (scenario.arq != Arq::None).then(|| scenario.arq.to_string());
     let several = scenario.mobiles > 1;
     let mobiles = several.then(|| scenario.mobiles.to_string());
     let served = several.then(|| scenario.served.to_string());
+    let moves = case.handoff != Handoff::None;
+    let handoff = moves.then(|| case.handoff.to_string());
+    let cells = moves.then(|| scenario.cells.to_string());
+    let backhaul = moves.then(|| scenario.backhaul.to_string());
     let options = [
         ("down-capacity", &recorded.down_capacity),
         ("up-capacity", &recorded.up_capacity),
@@ -402,6 +410,9 @@ fn hop_options(scenario: &Scenario) -> String {
         ("up-loss", &recorded.up_loss),
         ("trace-step", &step),
         ("arq", &arq),
+        ("handoff", &handoff),
+        ("cells", &cells),
+        ("backhaul", &backhaul),
         ("mobiles", &mobiles),
         ("served", &served),
     ];

@@ -4,6 +4,8 @@
 //! lab shows medians with the smallest and the largest run, of its predictions, too: one run that
 //! the machine disturbed must not move the result.
 
+mod handoffs;
+
 use node::scenario::Loss;
 use report::table::{Cell, Column, Emphasis, Kind, Row as TableRow, Styling, Table};
 use std::io::IsTerminal;
@@ -143,7 +145,7 @@ fn is_same_group(a: &Row, b: &Row) -> bool {
     let key = |row: &Row| {
         (row.tcp, row.sack, row.direction, row.ber.clone(), row.loss.clone(), row.outage.clone())
     };
-    key(a) == key(b)
+    key(a) == key(b) && a.handoff == b.handoff
 }
 
 /// A column, how its cells are made, and when it is left out.
@@ -188,6 +190,7 @@ impl ColumnOf {
 fn columns(statistic: Statistic) -> Vec<ColumnOf> {
     let mut columns = names();
     columns.extend(experience(statistic));
+    columns.extend(handoffs::columns());
     columns.extend(neighbours());
     columns.extend(cost());
     columns
@@ -202,12 +205,17 @@ fn names() -> Vec<ColumnOf> {
         name("bit errors", Needed::IfDiffers, |row, _| Cell::text(row.ber.clone())),
         name("loss", Needed::IfDiffers, |row, _| Cell::text(loss(row))),
         name("outage", Needed::IfDiffers, |row, _| Cell::text(row.outage.clone())),
+        name("handoff", Needed::IfDiffers, |row, _| Cell::text(handoff(row))),
         name("world", Needed::IfDiffers, |row, _| Cell::text(world(row))),
         name("scheme", Needed::Always, |row, _| {
             let emphasis = if row.passed() { Emphasis::None } else { Emphasis::Warning };
             Cell::text(row.scheme.clone()).with(emphasis)
         }),
     ]
+}
+
+fn handoff(row: &Row) -> &str {
+    row.handoff.as_deref().unwrap_or("none")
 }
 
 fn world(row: &Row) -> &'static str {
@@ -416,7 +424,7 @@ pub(crate) fn radio_remarks(rows: &[Row]) -> Vec<String> {
 
 /// A row in a sentence: its sender, its scheme, and the channel where rows differ in it.
 fn named(row: &Row, rows: &[Row]) -> String {
-    let axes: [fn(&Row) -> &str; 3] = [|row| &row.ber, |row| &row.loss, |row| &row.outage];
+    let axes: [fn(&Row) -> &str; 4] = [|row| &row.ber, |row| &row.loss, |row| &row.outage, handoff];
     let differs = |of: &&fn(&Row) -> &str| rows.iter().any(|other| of(other) != of(row));
     let channel = axes.iter().filter(differs).map(|of| of(row));
     let parts = [row.tcp, row.scheme.as_str()].into_iter().chain(channel);

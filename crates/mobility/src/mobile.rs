@@ -44,6 +44,9 @@ pub struct Config {
     pub key: Key,
     /// How it changes cells.
     pub roaming: Roaming,
+    /// A registration waits for the end of the greeting's handoff, as where both are done by one
+    /// daemon that takes its time.
+    pub registers_after_greeting: bool,
     /// Registrations with a home agent, and how agents are found; neither without.
     pub registration: Option<(registration::Config, ListConfig)>,
     /// The list of base stations.
@@ -64,6 +67,7 @@ pub struct MobileHost {
     /// The last strength that the driver told, and of whom.
     signal: Option<(Ipv4Addr, i16)>,
     greeter: Option<Greeter>,
+    registers_after_greeting: bool,
     conductor: Option<Conductor>,
     registrar: Option<Registrar>,
     agents: Option<AgentList>,
@@ -101,6 +105,7 @@ impl MobileHost {
             chooser: Chooser::new(config.choice),
             signal: None,
             greeter,
+            registers_after_greeting: config.registers_after_greeting,
             conductor,
             registrar,
             agents,
@@ -197,6 +202,11 @@ impl MobileHost {
     /// Registers through the agent of a base station at once if it is in the list (LINK-4), or as
     /// soon as it advertises itself (PRE-7).
     fn register(&mut self, station: Ipv4Addr, sink: &mut impl Sink, now: Instant) {
+        if self.registers_after_greeting && self.greeter.as_ref().is_some_and(Greeter::is_under_way)
+        {
+            self.waiting_for = Some(station);
+            return;
+        }
         let (Some(registrar), Some(agents)) = (&mut self.registrar, &mut self.agents) else {
             return;
         };
@@ -214,6 +224,10 @@ impl MobileHost {
         let previous = self.previous.filter(|previous| *previous != agent.address);
         let previous =
             previous.map(|agent| Previous { agent, key: crate::key_with(agent, &self.key) });
+        if previous.is_some() && self.greeter.is_none() && self.conductor.is_none() {
+            let (mobile, stage) = (self.own.into(), HandoffStage::Begun);
+            sink.notify(Notice::HandoffStage { mobile, stage });
+        }
         registrar.register(via, previous, sink, now);
     }
 
@@ -256,6 +270,17 @@ impl MobileHost {
             !registrar.is_asking() && !is_there
         });
         if is_open && self.chooser.current() == Some(station) {
+            self.register(station, sink, now);
+        }
+    }
+
+    /// The handoff is over for which a registration has waited.
+    fn register_after_greeting(&mut self, sink: &mut impl Sink, now: Instant) {
+        if self.registers_after_greeting
+            && let Some(station) = self
+                .waiting_for
+                .take_if(|_| self.greeter.as_ref().is_some_and(|greeter| !greeter.is_under_way()))
+        {
             self.register(station, sink, now);
         }
     }
@@ -316,6 +341,7 @@ impl MobileHost {
                         self.refusals.count(Refusal::Unasked, sink);
                     }
                     self.settle();
+                    self.register_after_greeting(sink, now);
                 }
             }
             return true;
@@ -338,11 +364,15 @@ impl MobileHost {
         {
             let agent = via.agent;
             let is_handoff = self.previous.replace(agent) != Some(agent);
+            let mobile = self.own.into();
+            let mut tell = |stage| sink.notify(Notice::HandoffStage { mobile, stage });
             // Where there are greetings or roles, they say how far it is.
             if is_handoff && self.greeter.is_none() && self.conductor.is_none() {
-                for stage in [HandoffStage::Greeted, HandoffStage::Complete] {
-                    sink.notify(Notice::HandoffStage { mobile: self.own.into(), stage });
-                }
+                tell(HandoffStage::Greeted);
+                tell(HandoffStage::Complete);
+            }
+            if is_handoff {
+                tell(HandoffStage::Registered);
             }
         }
     }

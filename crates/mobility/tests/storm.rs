@@ -119,6 +119,7 @@ impl Storm {
                 key: key(number),
                 roaming,
                 registration: Some((registration, ListConfig::prefetch())),
+                registers_after_greeting: false,
                 listener: ListenerConfig::default(),
                 choice: choice::Config::modern(),
             };
@@ -194,7 +195,9 @@ impl Storm {
                         watched.is_settled = false;
                         watched.failed += 1;
                     }
-                    HandoffStage::RouteChanged | HandoffStage::Greeted => {}
+                    HandoffStage::RouteChanged
+                    | HandoffStage::Greeted
+                    | HandoffStage::Registered => {}
                 }
             }
             _ => {}

@@ -2,10 +2,11 @@
 
 use crate::cell::addresses;
 use crate::host::{Application, Host};
-use crate::roaming::Roaming;
+use crate::movement;
+use crate::roaming::{Pace, Roaming, Style};
 use crate::scenario::{
-    Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
-    Served, Size, Switch, Time, Told, Traffic, radio,
+    Amount, BitErrors, Case, Departures, Direction, Handoff, Hosts, Loss, Outage, Queue, Scenario,
+    Sender, Served, Size, Switch, Time, Told, Traffic, radio,
 };
 use link::preset::Pair;
 use link::{Limit, channel, hop, outage};
@@ -142,6 +143,7 @@ impl Plan {
     }
 
     fn of_path(scenario: &Scenario, case: &Case) -> Plan {
+        let roaming = roaming(scenario, case);
         let scheme = stack(&case.scheme).map(|stack| stack.station);
         let mut radio = radio::pair(scenario.radio);
         let preset = (radio.down.rate, radio.down.queue);
@@ -162,9 +164,14 @@ impl Plan {
         radio.half_duplex = scenario.half_duplex;
         radio.down.report_departures = scenario.departures == Departures::Air
             && scheme.as_ref().is_ok_and(Scheme::wants_departures);
+        // The rest lies behind the router.
+        let wired_delay = match &roaming {
+            Some(roaming) => scenario.wired_delay.0.saturating_sub(roaming.backhaul.down.delay),
+            None => scenario.wired_delay.0,
+        };
         let wired = hop::Config {
             queue: Limit::Packets(WIRED_QUEUE_PACKETS),
-            ..hop::Config::clean(scenario.wired_rate.0, scenario.wired_delay.0)
+            ..hop::Config::clean(scenario.wired_rate.0, wired_delay)
         };
         let mut plan = Plan {
             triples: 1,
@@ -173,7 +180,7 @@ impl Plan {
             wired: Pair::symmetric(wired),
             radio,
             warned: warned(case.outage),
-            roaming: None,
+            roaming,
             scheme: if scheme.is_ok() { case.scheme.clone() } else { "plain".to_owned() },
             fast_retransmit: None,
             departures: scenario.departures,
@@ -265,7 +272,9 @@ impl Plan {
     }
 
     fn stack(&self) -> Stack {
-        stack(&self.scheme).unwrap_or_else(|_| unreachable!("Plan::new refuses unknown schemes"))
+        let stack = stack(&self.scheme)
+            .unwrap_or_else(|_| unreachable!("Plan::new refuses unknown schemes"));
+        if self.roaming.is_some() { stack } else { stack.without_handoffs() }
     }
 
     /// One pair of end hosts, whose TCP is `tcp`, a copy of [`Plan::tcp`] for all of them. Initial
@@ -319,9 +328,32 @@ impl Plan {
     }
 }
 
-/// The schemes of a plan, which has no handoffs.
+/// The schemes of a plan.
 fn stack(scheme: &str) -> Result<Stack, StackError> {
-    Stack::named(scheme).map(Stack::without_handoffs)
+    let rest = Style::take_from(scheme).map_or_else(|_| scheme.to_owned(), |(_, rest)| rest);
+    Stack::named(&rest)
+}
+
+/// Cells, if hosts change them.
+fn roaming(scenario: &Scenario, case: &Case) -> Option<Roaming> {
+    let Handoff::Crossings(crossings) = case.handoff else { return None };
+    let style = Style::take_from(&case.scheme).ok().and_then(|(style, _)| style);
+    let delay = scenario.wired_delay.0;
+    let share = Duration::from_secs_f64(delay.as_secs_f64() * scenario.backhaul.0);
+    let hop = hop::Config {
+        queue: Limit::Packets(WIRED_QUEUE_PACKETS),
+        ..hop::Config::clean(scenario.wired_rate.0, share)
+    };
+    Some(Roaming {
+        cells: scenario.cells,
+        movement: movement::Spec::Dwell(crossings.dwell()),
+        style: style.unwrap_or_default(),
+        pace: match scenario.hosts {
+            Hosts::Bsd1995 => Pace::Strict,
+            Hosts::Modern => Pace::Modern,
+        },
+        backhaul: Pair::symmetric(hop),
+    })
 }
 
 /// Room at the ends of the wired path: it is not what is studied, so it drops only what a window

@@ -162,6 +162,8 @@ pub enum HandoffStage {
     Greeted,
     /// Routes are consistent (CI-HO-6).
     Complete,
+    /// The home agent has accepted the registration.
+    Registered,
     /// Nobody answered as often as was asked.
     Failed,
 }
@@ -174,6 +176,7 @@ impl HandoffStage {
             HandoffStage::RouteChanged => "route changed",
             HandoffStage::Greeted => "greeted",
             HandoffStage::Complete => "complete",
+            HandoffStage::Registered => "registered",
             HandoffStage::Failed => "failed",
         }
     }

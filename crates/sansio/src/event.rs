@@ -75,6 +75,8 @@ pub enum EventKind {
     Handoff {
         /// How far.
         stage: crate::HandoffStage,
+        /// The base station over which its packets leave now, by its cell's number.
+        station: Option<u16>,
     },
     /// A scheme leaves a flow alone from here on.
     StandAside {

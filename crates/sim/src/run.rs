@@ -51,7 +51,9 @@ pub fn run<O: Observer>(plan: &Plan, seed: u64, observer: O) -> Outcome {
     let ended_at = kernel.run(plan.until());
     let (finished, events, under_way) = (kernel.is_finished(), kernel.events(), kernel.under_way());
     let air = air(plan, kernel.radio());
+    let kept = kernel.kept();
     drop(kernel);
+    kept.into_iter().for_each(|(node, packet)| checks.keep(node, packet));
     let mut measures = meter.finish(ended_at);
     if let Some(Air { bytes, time }) = air {
         (measures.air_bytes, measures.air_time) = (bytes, Some(time));

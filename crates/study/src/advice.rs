@@ -163,6 +163,7 @@ fn is_same_case(row: &Row, plain: &Row) -> bool {
         && row.ber == plain.ber
         && row.loss == plain.loss
         && row.outage == plain.outage
+        && row.handoff == plain.handoff
 }
 
 /// True if the paired differences of goodput are below zero by more than their 95 % interval.

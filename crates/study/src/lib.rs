@@ -8,6 +8,7 @@
 
 pub mod advice;
 pub mod compare;
+pub mod handoffs;
 pub mod mobiles;
 pub mod replicate;
 pub mod row;

@@ -1,10 +1,11 @@
 //! The result schema: one row per case, the same for simulator and lab.
 
+use crate::handoffs::HandoffCost;
 use crate::mobiles::Mobiles;
 use crate::statistics::{Mean, Quantiles};
 use crate::validation::Validation;
 use core::fmt;
-use node::scenario::{Direction, Outage, Sender, Switch};
+use node::scenario::{Direction, Handoff, Outage, Sender, Switch};
 use node::{Case, Plan, Scenario};
 use serde::{Deserialize, Deserializer, Serialize};
 use trace::metrics::{Measures, Transfer};
@@ -87,6 +88,12 @@ pub struct Row {
     pub outage: String,
     /// Length of an outage in seconds, if all are of one length.
     pub outage_s: Option<f64>,
+    /// Changes of the cell, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<String>,
+    /// Time without coverage after a crossing, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_s: Option<f64>,
     /// Simulator or lab.
     pub world: World,
     /// Number of runs.
@@ -105,6 +112,9 @@ pub struct Row {
     pub receiver_stall_after_outage_s: Option<Quantiles>,
     /// From the link's return until 500 kB more are acknowledged, over all outages, seconds.
     pub recovery_after_outage_s: Option<Quantiles>,
+    /// What handoffs cost, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoffs: Option<HandoffCost>,
     /// How long messages took, seconds, over all runs; for requests. A message counts from when its
     /// application writes it to when the peer's has all of it; one that is under way at the end
     /// does not.
@@ -298,6 +308,8 @@ impl Row {
             loss: case.loss.to_string(),
             outage: case.outage.to_string(),
             outage_s: outage_s(case.outage),
+            handoff: (case.handoff != Handoff::None).then(|| case.handoff.to_string()),
+            gap_s: case.handoff.gap_s(),
             world,
             seeds: samples.len(),
             ceiling_bps,
@@ -310,6 +322,7 @@ impl Row {
             stall_after_outage_s: Quantiles::of(&after),
             receiver_stall_after_outage_s: Quantiles::of(&receiver),
             recovery_after_outage_s: Quantiles::of(&recoveries),
+            handoffs: HandoffCost::of(&samples),
             latency_s: Quantiles::of(&latencies),
             queue_delay_s: mean_delay(&samples),
             base_station_packets_per_s: Mean::of(&over(Sample::base_station_packets_per_s))
@@ -352,7 +365,10 @@ impl Row {
     /// True if only the scheme may differ.
     pub(crate) fn is_beside(&self, other: &Row) -> bool {
         let key = |row: &Row| (row.tcp, row.sack, row.direction, row.world);
-        let channel = |row: &Row| [&row.ber, &row.loss, &row.outage].map(String::clone);
+        let channel = |row: &Row| {
+            let handoff = row.handoff.clone().unwrap_or_default();
+            [row.ber.clone(), row.loss.clone(), row.outage.clone(), handoff]
+        };
         key(self) == key(other) && channel(self) == channel(other)
     }
 

@@ -91,7 +91,10 @@ impl TraceHash {
                 self.add(value);
             }
             EventKind::StandAside { reason } => self.add_text(reason),
-            EventKind::Handoff { stage } => self.add_text(stage.name()),
+            EventKind::Handoff { stage, station } => {
+                self.add_text(stage.name());
+                self.add(station.map_or(u64::MAX, u64::from));
+            }
             _ => self.add(u64::MAX),
         }
     }

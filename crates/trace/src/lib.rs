@@ -1,6 +1,6 @@
 //! What happened in a run, one [`Record`] per event, the same from the simulator and from the live
 //! daemons; and who listens: [`checks`] judge a run, [`metrics`] measure it, [`timeline`] keeps
-//! what plots need, [`story`] what became of each packet, [`hash`] says whether two runs were the
+//! what plots need, [`handoffs`] what they cost, [`story`] what became of each packet, [`hash`] says whether two runs were the
 //! same.
 //!
 //! An [`Observer`] is a type parameter of the driver: with [`Nothing`], no record is even made.
@@ -8,6 +8,7 @@
 pub mod captures;
 pub mod checks;
 mod flows;
+pub mod handoffs;
 pub mod hash;
 pub mod metrics;
 mod record;

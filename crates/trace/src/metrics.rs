@@ -8,6 +8,7 @@
 //! - *stall after an outage*: from the return of the link until the sender gets the first ACK for
 //!   new data, and until the receiver delivers the next byte; only where data was outstanding when
 //!   the link returned. A link that goes away again before that ends the sample there.
+//! - *stall after a handoff*: see [`crate::handoffs`].
 //! - *recovery*: from the return of the link until 500 kB more are acknowledged at the sender.
 //! - *air bytes*: everything that used the last hop, both ways, lost or not.
 //! - *queue delay*: what a packet with payload takes from the moment at which its machine puts it
@@ -18,7 +19,8 @@
 //! - *packets at the base station*: those that reach it from either side; each is looked at.
 
 use crate::flows::Flows;
-use crate::{NodeId, Observer, Record, Role, What};
+use crate::handoffs::{self, Handoffs, Pause};
+use crate::{CellChange, NodeId, Observer, Record, Role, What};
 use core::net::{IpAddr, Ipv4Addr};
 use sansio::{
     BitRate, Cause, Duration, EventKind, FlowKey, Instant, Packet, PacketId, Payload, Side,
@@ -70,6 +72,10 @@ pub struct Transfer {
     /// For each outage: from the link's return until [`RECOVERY_BYTES`] more are acknowledged; only
     /// where that happened before the next outage and the end.
     pub recoveries: Vec<Duration>,
+    /// For each crossing with data outstanding, the stall at the sender.
+    pub stalls_after_handoff: Vec<Duration>,
+    /// And at the receiver.
+    pub receiver_stalls_after_handoff: Vec<Duration>,
     /// For requests: how long each message took.
     pub latencies: Vec<Duration>,
 }
@@ -129,6 +135,8 @@ pub struct Measures {
     /// Queue delay at the last hop; only of a meter that knows the idle hop, and if anything with
     /// payload got there.
     pub queue_delay: Option<QueueDelay>,
+    /// What handoffs cost, where there are several cells.
+    pub handoffs: Option<Handoffs>,
 }
 
 /// Measures a run.
@@ -139,6 +147,7 @@ pub struct Meter {
     progress: Vec<Progress>,
     senders: Flows<Sent>,
     measures: Measures,
+    handoffs: Option<Box<handoffs::Meter>>,
     /// The idle last hop, toward the mobile host and back.
     idle: Option<[Idle; 2]>,
     /// Packets with payload in the last hop in the order in which they entered, which is almost
@@ -157,6 +166,10 @@ struct Progress {
     /// The link is back since, and the sender's highest ACK was that.
     recovers_since: Option<(Instant, Seq)>,
     messages_done: u64,
+    /// The mobile host has crossed: how long the sender has waited for ACKs since.
+    sender_pause: Pause,
+    /// And the receiver for data.
+    receiver_pause: Pause,
 }
 
 /// What a host sent on one connection.
@@ -173,7 +186,9 @@ struct Sent {
 impl Meter {
     /// A meter for these machines and transfers.
     pub fn new(roles: Vec<Role>, specs: Vec<TransferSpec>) -> Self {
+        let moves = roles.contains(&Role::Router);
         Meter {
+            handoffs: moves.then(Box::default),
             roles,
             progress: vec![Progress::default(); specs.len()],
             measures: Measures {
@@ -218,7 +233,9 @@ impl Meter {
             end_wait(&mut progress.sender_waits_since, &mut transfer.stalls_after_outage, now);
             let samples = &mut transfer.receiver_stalls_after_outage;
             end_wait(&mut progress.receiver_waits_since, samples, now);
+            progress.end_handoff(transfer, now);
         }
+        self.measures.handoffs = self.handoffs.map(|handoffs| handoffs.finish());
         let mut quantile = |percent: usize| {
             let last = self.queue_delays.len().checked_sub(1)?;
             let place = (last * percent).div_ceil(100);
@@ -283,6 +300,7 @@ impl Meter {
         transfer.complete |= spec.size.is_some_and(|size| transfer.delivered_bytes >= size);
         let samples = &mut transfer.receiver_stalls_after_outage;
         end_wait(&mut progress.receiver_waits_since, samples, now);
+        progress.receiver_pause.progress(&mut transfer.receiver_stalls_after_handoff, now);
     }
 
     fn on_sent(&mut self, node: NodeId, packet: &Packet) {
@@ -332,6 +350,7 @@ impl Meter {
         let Some(index) = index else { return };
         let (transfer, progress) = (&mut self.measures.transfers[index], &mut self.progress[index]);
         end_wait(&mut progress.sender_waits_since, &mut transfer.stalls_after_outage, now);
+        progress.sender_pause.progress(&mut transfer.stalls_after_handoff, now);
         if let Some((since, from)) = progress.recovers_since
             && tcp.ack.since(from) >= RECOVERY_BYTES
         {
@@ -355,18 +374,29 @@ impl Meter {
 
     fn on_link_up(&mut self, node: NodeId, now: Instant) {
         for (index, spec) in self.specs.iter().enumerate() {
-            let outstanding = self.senders.of(spec.sender).find_map(|sent| {
-                if sent.transfer.is_some_and(|transfer| transfer != index) {
-                    return None;
-                }
-                sent.acknowledged.filter(|acknowledged| sent.next.after(*acknowledged))
-            });
+            let outstanding = outstanding(&self.senders, spec.sender, index);
             let Some(acknowledged) = outstanding else { continue };
             if spec.meets(node) && !self.measures.transfers[index].complete {
                 let progress = &mut self.progress[index];
                 progress.sender_waits_since = Some(now);
                 progress.receiver_waits_since = Some(now);
                 progress.recovers_since = Some((now, acknowledged));
+            }
+        }
+    }
+
+    /// A mobile host goes from one cell to another.
+    fn on_crossing(&mut self, node: NodeId, now: Instant) {
+        for (index, spec) in self.specs.iter().enumerate() {
+            let transfer = &mut self.measures.transfers[index];
+            if ![spec.sender, spec.receiver].contains(&node) || transfer.complete {
+                continue;
+            }
+            let progress = &mut self.progress[index];
+            progress.end_handoff(transfer, now);
+            if outstanding(&self.senders, spec.sender, index).is_some() {
+                progress.sender_pause = Pause::since(now);
+                progress.receiver_pause = Pause::since(now);
             }
         }
     }
@@ -385,6 +415,24 @@ fn is_broadcast(packet: &Packet) -> bool {
     packet.ip.destination == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
+/// The highest ACK of a transfer's sender, if data is outstanding.
+fn outstanding(senders: &Flows<Sent>, sender: NodeId, index: usize) -> Option<Seq> {
+    senders.of(sender).find_map(|sent| {
+        if sent.transfer.is_some_and(|transfer| transfer != index) {
+            return None;
+        }
+        sent.acknowledged.filter(|acknowledged| sent.next.after(*acknowledged))
+    })
+}
+
+impl Progress {
+    /// What waits for the end of a handoff waits no longer.
+    fn end_handoff(&mut self, transfer: &mut Transfer, now: Instant) {
+        self.sender_pause.end(&mut transfer.stalls_after_handoff, now);
+        self.receiver_pause.end(&mut transfer.receiver_stalls_after_handoff, now);
+    }
+}
+
 /// Ends a wait that is on, and keeps how long it was.
 fn end_wait(since: &mut Option<Instant>, samples: &mut Vec<Duration>, now: Instant) {
     if let Some(since) = since.take() {
@@ -397,6 +445,9 @@ impl Observer for Meter {
 
     fn record(&mut self, record: &Record<'_>) {
         let (node, now) = (record.node, record.at);
+        if let Some(handoffs) = &mut self.handoffs {
+            handoffs.record(record);
+        }
         match record.what {
             What::Sent { side, packet, .. } => {
                 self.on_sent(node, packet);
@@ -440,6 +491,7 @@ impl Observer for Meter {
                 let timeout = matches!(event.kind, EventKind::Timeout { .. });
                 self.measures.timeouts += u64::from(timeout);
             }
+            What::Cell(CellChange::Crossed { .. }) => self.on_crossing(node, now),
             What::Departed { .. }
             | What::Discarded { .. }
             | What::Queued { .. }

@@ -141,7 +141,10 @@ pub(crate) fn event_text(f: &mut impl fmt::Write, kind: &EventKind) -> fmt::Resu
         EventKind::Rule { id, did, value } => write!(f, "{id}: {did} ({value})"),
         EventKind::Limit { name, value } => write!(f, "limit {name} reached: {value}"),
         EventKind::StandAside { reason } => write!(f, "stands aside: {reason}"),
-        EventKind::Handoff { stage } => write!(f, "handoff: {}", stage.name()),
+        EventKind::Handoff { stage, station: Some(station) } => {
+            write!(f, "handoff: {}, route over base station {station}", stage.name())
+        }
+        EventKind::Handoff { stage, .. } => write!(f, "handoff: {}", stage.name()),
         other => write!(f, "{other:?}"),
     }
 }

@@ -14,7 +14,8 @@ use live::lab::{self, Lab, Program, RunSetup, Stopped};
 use live::{doctor, radio};
 use node::plan::NotSimulated;
 use node::scenario::{
-    Amount, Departures, Direction, Hosts, Outage, Served, Size, Switch, Time, Told, Traffic,
+    Amount, Departures, Direction, Handoff, Hosts, Outage, Served, Size, Switch, Time, Told,
+    Traffic,
 };
 use node::{Case, Plan, Scenario};
 use sansio::Duration;
@@ -221,6 +222,10 @@ fn check_worlds(case: &Case) -> Result<(), Error> {
         let message = "runs in the simulator only; the lab has nothing at the mobile host yet";
         let name = if is_stack { &case.scheme } else { layer.name };
         return Err(Error::Usage(format!("--schemes {name}: {message}")));
+    }
+    if case.handoff != Handoff::None {
+        let message = "the lab has one base station; compare in the simulator";
+        return Err(Error::Usage(format!("--handoff {}: {message}", case.handoff)));
     }
     if let Outage::Every { told: Told::Warned(_), .. } | Outage::At { told: Told::Warned(_), .. } =
         case.outage

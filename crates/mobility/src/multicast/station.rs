@@ -92,6 +92,11 @@ impl Member {
         self.entries.get(&mobile).map(|entry| entry.group)
     }
 
+    /// All packets kept.
+    pub fn packets(&self) -> impl Iterator<Item = &PacketRef> {
+        self.entries.values().flat_map(|entry| &entry.ring)
+    }
+
     /// Packets kept for a mobile host.
     pub fn kept(&self, mobile: Ipv4Addr) -> usize {
         self.entries.get(&mobile).map_or(0, |entry| entry.ring.len())

@@ -182,12 +182,15 @@ impl RoamingHost {
     /// What mobility says of its handoffs.
     fn on_notice(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
         let Notice::HandoffStage { stage, .. } = notice else { return };
-        let kind = EventKind::Handoff { stage };
+        let kind = EventKind::Handoff { stage, station: self.attached() };
         sink.report(|| Event { flow: None, packet: None, kind });
         let handoff = match stage {
             HandoffStage::Greeted => Handoff::GreetingAcknowledged,
             HandoffStage::Complete => Handoff::Complete,
-            HandoffStage::Begun | HandoffStage::RouteChanged | HandoffStage::Failed => return,
+            HandoffStage::Begun
+            | HandoffStage::RouteChanged
+            | HandoffStage::Registered
+            | HandoffStage::Failed => return,
         };
         self.to_inner(Input::Notice(Notice::Handoff(handoff, Losses::Possible)), sink, now);
     }

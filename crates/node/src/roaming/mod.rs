@@ -109,11 +109,12 @@ impl Style {
         row.map_or("mobile-ip", |(name, ..)| name)
     }
 
-    /// Takes the styles out of a stack's text: the style, and what is left, `plain` if nothing is.
+    /// Takes the styles out of a stack's text: the style, if there is one, and what is left,
+    /// `plain` if nothing is.
     ///
     /// # Errors
     /// The second one's name, if there are two.
-    pub fn take_from(text: &str) -> Result<(Style, String), String> {
+    pub fn take_from(text: &str) -> Result<(Option<Style>, String), String> {
         let mut style = None;
         let mut rest: Vec<&str> = Vec::new();
         for name in text.split('+') {
@@ -124,7 +125,7 @@ impl Style {
             }
         }
         let rest = if rest.is_empty() { "plain".to_owned() } else { rest.join("+") };
-        Ok((style.unwrap_or_default(), rest))
+        Ok((style, rest))
     }
 }
 
@@ -236,6 +237,7 @@ impl Agents {
             own,
             key: key(number),
             roaming: self.roaming(number),
+            registers_after_greeting: self.pace == Pace::Strict,
             registration: (self.style != Style::Multicast).then_some((registration, list)),
             listener: ListenerConfig::default(),
             choice: if is_driven { driven() } else { choice::Config::modern() },

@@ -13,7 +13,7 @@ use super::igmp;
 use core::net::{IpAddr, Ipv4Addr};
 use mobility::registration::home::HomeAgent;
 use sansio::{
-    Deadline, DropReason, Engine, Input, Instant, Notice, PacketRef, Priority, Side, Sink,
+    Deadline, DropReason, Engine, Input, Instant, Notice, PacketRef, Payload, Priority, Side, Sink,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -93,8 +93,7 @@ fn route(
                 return sink.discard(packet, DropReason::Rule("no member"));
             };
             for station in members.iter().skip(1) {
-                let copy = packet.repeat(sink.new_id(), packet.cause);
-                let copy = sink.place(copy);
+                let copy = copy(&packet, sink);
                 sink.send(Router::side_of(*station), priority, copy);
             }
             if let Some(first) = members.first() {
@@ -106,6 +105,16 @@ fn route(
             sink.send(side, priority, packet);
         }
     }
+}
+
+/// A group's datagram once more, and what is inside: each is a packet of its own.
+fn copy(packet: &PacketRef, sink: &mut impl Sink) -> PacketRef {
+    let mut copy = packet.repeat(sink.new_id(), packet.cause);
+    if let Payload::Tunnel(inner) = &packet.payload {
+        let inner = inner.repeat(sink.new_id(), inner.cause);
+        copy.payload = Payload::Tunnel(sink.place(inner));
+    }
+    sink.place(copy)
 }
 
 impl Engine for Router {

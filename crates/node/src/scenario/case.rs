@@ -2,6 +2,7 @@
 
 use super::channel::{BitErrors, Loss, Outage};
 use super::document::Scenario;
+use super::handoff::Handoff;
 use super::names::{Direction, Sender, Switch};
 
 /// What distinguishes one row from the others.
@@ -21,6 +22,8 @@ pub struct Case {
     pub loss: Loss,
     /// Outages of the last hop.
     pub outage: Outage,
+    /// Changes of the cell.
+    pub handoff: Handoff,
 }
 
 impl Scenario {
@@ -30,7 +33,7 @@ impl Scenario {
         let mut cases = Vec::new();
         for (sender, sack) in self.senders() {
             for &direction in &self.direction.0 {
-                for &outage in &self.outage.0 {
+                for (outage, handoff) in self.movements() {
                     for loss in &self.loss.0 {
                         for &ber in &self.ber.0 {
                             for scheme in &self.schemes.0 {
@@ -42,6 +45,7 @@ impl Scenario {
                                     ber,
                                     loss: loss.clone(),
                                     outage,
+                                    handoff,
                                 });
                             }
                         }
@@ -50,6 +54,12 @@ impl Scenario {
             }
         }
         cases
+    }
+
+    /// Outages and handoffs, of which one at most is not `none`.
+    fn movements(&self) -> impl Iterator<Item = (Outage, Handoff)> {
+        let outages = self.outage.0.iter();
+        outages.flat_map(|outage| self.handoff.0.iter().map(|handoff| (*outage, *handoff)))
     }
 
     fn senders(&self) -> Vec<(Sender, Switch)> {

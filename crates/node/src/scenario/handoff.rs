@@ -57,6 +57,18 @@ pub enum Border {
 
 as_text!(Handoff);
 
+impl Handoff {
+    /// For how long nothing reaches after a crossing, in seconds; `None` if something always does.
+    pub fn gap_s(&self) -> Option<f64> {
+        match self {
+            Handoff::Crossings(Crossings { border: Border::Gap(gap), .. }) => {
+                Some(gap.0.as_secs_f64())
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Crossings {
     /// As the movement has them.
     pub fn dwell(&self) -> dwell::Spec {

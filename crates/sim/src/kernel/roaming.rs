@@ -9,11 +9,9 @@ use node::movement::{Cell, Change};
 use node::plan::Way;
 use node::roaming::address;
 use node::scenario::Departures;
-use sansio::{Engine, Input, Instant, Notice, PacketRef, Side, Signal};
+use sansio::{Engine, Input, Instant, Notice, PacketId, PacketRef, Side, Signal};
+use trace::handoffs::OUT_OF_CELL;
 use trace::{CellChange, NodeId, Observer, What};
-
-/// Why a packet on the air is lost: cell and host do not reach each other.
-const OUT_OF_CELL: &str = "out of cell";
 
 impl<O: Observer> Kernel<O> {
     /// Something happened on a hop of a network with cells.
@@ -119,6 +117,18 @@ impl<O: Observer> Kernel<O> {
             }
             Machine::Host(_) | Machine::Mobile(_) | Machine::Base(_) => {}
         }
+    }
+
+    /// What base stations keep for mobile hosts that may come (MCAST-5).
+    pub(crate) fn kept(&self) -> Vec<(NodeId, PacketId)> {
+        let mut kept = Vec::new();
+        for (node, entry) in (0..).map(NodeId).zip(&self.nodes) {
+            if let Machine::Cellular(cellular) = &entry.machine {
+                let packets = cellular.station.mobility().member().packets();
+                kept.extend(packets.map(|packet| (node, packet.id)));
+            }
+        }
+        kept
     }
 
     /// A mobile host moves, or is told its signal.

@@ -155,7 +155,7 @@ impl Matrix {
     /// Where a configuration is on the axes, for people.
     pub fn label(&self, number: usize) -> String {
         let (combination, _) = self.combination(number);
-        let Case { scheme, sender, sack, direction, ber, loss, outage } =
+        let Case { scheme, sender, sack, direction, ber, loss, outage, handoff } =
             self.configuration(number).case;
         let mut parts: Vec<String> = points(&self.study, combination)
             .flat_map(|(axis, point)| self.study.axes[axis].keys.iter().zip(&point.values))
@@ -169,7 +169,10 @@ impl Matrix {
             ("ber", ber.to_string()),
             ("loss", loss.to_string()),
             ("outage", outage.to_string()),
+            ("handoff", handoff.to_string()),
         ];
+        // Left out as in a document.
+        let case = case.into_iter().filter(|part| *part != ("handoff", "none".to_owned()));
         for (key, value) in case {
             if !self.study.axes.iter().any(|axis| axis.keys.iter().any(|axis| axis == key)) {
                 parts.push(format!("{key}={value}"));
@@ -238,7 +241,7 @@ fn name(scenario: &Scenario, case: Case, contents: &BTreeMap<String, String>) ->
             name.clone_from(content);
         }
     };
-    let Case { scheme, sender, sack, direction, ber, mut loss, outage } = case;
+    let Case { scheme, sender, sack, direction, ber, mut loss, outage, handoff } = case;
     if let Loss::Runs { good, bad } = &mut loss {
         [good, bad].into_iter().for_each(content);
     }
@@ -251,6 +254,7 @@ fn name(scenario: &Scenario, case: Case, contents: &BTreeMap<String, String>) ->
         ber: Values(vec![ber]),
         loss: Values(vec![loss]),
         outage: Values(vec![outage]),
+        handoff: Values(vec![handoff]),
         seeds: 1,
         seed: 0,
         ..scenario.clone()

@@ -12,6 +12,7 @@ use super::Name;
 use crate::row::Sample;
 use sansio::{Duration, Instant};
 use serde::{Deserialize, Serialize};
+use trace::handoffs::Handoffs;
 use trace::metrics::{Measures, QueueDelay, Transfer};
 
 /// The text of a run's record, with the newline at its end.
@@ -74,7 +75,20 @@ struct Body {
     base_station_packets: u64,
     /// p50 and p99.
     queue_delay_ns: Option<[u64; 2]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    handoffs: Option<HandoffsBody>,
     failures: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HandoffsBody {
+    crossings: u64,
+    until_consistent_ns: Vec<u64>,
+    until_first_packet_ns: Vec<u64>,
+    until_registered_ns: Vec<u64>,
+    lost: u64,
+    messages: u64,
+    message_bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -86,7 +100,54 @@ struct TransferBody {
     stalls_after_outage_ns: Vec<u64>,
     receiver_stalls_after_outage_ns: Vec<u64>,
     recoveries_ns: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    stalls_after_handoff_ns: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    receiver_stalls_after_handoff_ns: Vec<u64>,
     latencies_ns: Vec<u64>,
+}
+
+impl HandoffsBody {
+    fn of(handoffs: &Handoffs) -> HandoffsBody {
+        let Handoffs {
+            crossings,
+            until_consistent,
+            until_first_packet,
+            until_registered,
+            lost,
+            messages,
+            message_bytes,
+        } = handoffs;
+        HandoffsBody {
+            crossings: *crossings,
+            until_consistent_ns: nanos(until_consistent),
+            until_first_packet_ns: nanos(until_first_packet),
+            until_registered_ns: nanos(until_registered),
+            lost: *lost,
+            messages: *messages,
+            message_bytes: *message_bytes,
+        }
+    }
+
+    fn handoffs(self) -> Handoffs {
+        Handoffs {
+            crossings: self.crossings,
+            until_consistent: times(self.until_consistent_ns),
+            until_first_packet: times(self.until_first_packet_ns),
+            until_registered: times(self.until_registered_ns),
+            lost: self.lost,
+            messages: self.messages,
+            message_bytes: self.message_bytes,
+        }
+    }
+}
+
+fn nanos(times: &[Duration]) -> Vec<u64> {
+    times.iter().map(|time| time.as_nanos()).collect()
+}
+
+fn times(nanos: Vec<u64>) -> Vec<Duration> {
+    nanos.into_iter().map(Duration::from_nanos).collect()
 }
 
 impl Body {
@@ -106,6 +167,7 @@ impl Body {
             dupacks,
             base_station_packets,
             queue_delay,
+            handoffs,
         } = &sample.measures;
         Body {
             ended_ns: Duration::from_secs_f64(sample.seconds).as_nanos(),
@@ -125,6 +187,7 @@ impl Body {
             base_station_packets: *base_station_packets,
             queue_delay_ns: queue_delay
                 .map(|QueueDelay { p50, p99 }| [p50, p99].map(Duration::as_nanos)),
+            handoffs: handoffs.as_ref().map(HandoffsBody::of),
             failures: sample.failures.clone(),
         }
     }
@@ -152,6 +215,7 @@ impl Body {
                     let [p50, p99] = delays.map(Duration::from_nanos);
                     QueueDelay { p50, p99 }
                 }),
+                handoffs: self.handoffs.map(HandoffsBody::handoffs),
             },
             failures: self.failures,
             radio_late: None,
@@ -170,9 +234,10 @@ impl TransferBody {
             stalls_after_outage,
             receiver_stalls_after_outage,
             recoveries,
+            stalls_after_handoff,
+            receiver_stalls_after_handoff,
             latencies,
         } = transfer;
-        let nanos = |times: &[Duration]| times.iter().map(|time| time.as_nanos()).collect();
         TransferBody {
             delivered_bytes: *delivered_bytes,
             last_delivered_ns: last_delivered_at.as_nanos(),
@@ -181,12 +246,13 @@ impl TransferBody {
             stalls_after_outage_ns: nanos(stalls_after_outage),
             receiver_stalls_after_outage_ns: nanos(receiver_stalls_after_outage),
             recoveries_ns: nanos(recoveries),
+            stalls_after_handoff_ns: nanos(stalls_after_handoff),
+            receiver_stalls_after_handoff_ns: nanos(receiver_stalls_after_handoff),
             latencies_ns: nanos(latencies),
         }
     }
 
     fn transfer(self) -> Transfer {
-        let times = |nanos: Vec<u64>| nanos.into_iter().map(Duration::from_nanos).collect();
         Transfer {
             delivered_bytes: self.delivered_bytes,
             last_delivered_at: Instant::from_nanos(self.last_delivered_ns),
@@ -195,6 +261,8 @@ impl TransferBody {
             stalls_after_outage: times(self.stalls_after_outage_ns),
             receiver_stalls_after_outage: times(self.receiver_stalls_after_outage_ns),
             recoveries: times(self.recoveries_ns),
+            stalls_after_handoff: times(self.stalls_after_handoff_ns),
+            receiver_stalls_after_handoff: times(self.receiver_stalls_after_handoff_ns),
             latencies: times(self.latencies_ns),
         }
     }
@@ -206,7 +274,7 @@ mod tests {
 
     /// A run in which everything differs from everything, ended at an odd nanosecond.
     fn sample() -> Sample {
-        let times = |from: u64| (from..from + 3).map(Duration::from_nanos).collect();
+        let times = |from: u64| -> Vec<_> { (from..from + 3).map(Duration::from_nanos).collect() };
         let transfer = Transfer {
             delivered_bytes: 1,
             last_delivered_at: Instant::from_nanos(86_399_999_999_999),
@@ -215,6 +283,8 @@ mod tests {
             stalls_after_outage: times(10),
             receiver_stalls_after_outage: times(20),
             recoveries: times(30),
+            stalls_after_handoff: times(50),
+            receiver_stalls_after_handoff: times(60),
             latencies: times(40),
         };
         let measures = Measures {
@@ -234,6 +304,15 @@ mod tests {
             queue_delay: Some(QueueDelay {
                 p50: Duration::from_nanos(14),
                 p99: Duration::from_nanos(15),
+            }),
+            handoffs: Some(Handoffs {
+                crossings: 16,
+                until_consistent: times(70),
+                until_first_packet: times(80),
+                until_registered: times(90),
+                lost: 17,
+                messages: 18,
+                message_bytes: 19,
             }),
         };
         Sample {

@@ -68,6 +68,11 @@ impl Conservation {
         }
     }
 
+    /// A base station keeps a packet at the end of the run.
+    pub(super) fn keep(&mut self, node: NodeId, packet: PacketId) {
+        self.let_go((node, packet));
+    }
+
     /// True if a tunnel's datagram carries one that the machine had, or that one's copy.
     fn enters_tunnel(&mut self, node: NodeId, packet: &Packet) -> bool {
         let Payload::Tunnel(inner) = &packet.payload else { return false };

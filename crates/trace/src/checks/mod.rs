@@ -7,16 +7,18 @@
 //! | [`acks`] | no SACK block of a base station of what never passed it | MOD-4 |
 //! | [`conservation`] | every packet sent is received, lost, refused or still under way, once | - |
 //! | [`caches`] | a base station keeps no more than it may | SNOOP-CACHE-2, MOD-14 |
+//! | [`cells`] | a mobile host gets its own packets, from one base station; none goes round | MCAST-4 |
 
 pub mod acks;
 pub mod caches;
+pub mod cells;
 pub mod conservation;
 mod ids;
 pub mod stream;
 
 use crate::{NodeId, Observer, Record, Role};
 use core::fmt;
-use sansio::Instant;
+use sansio::{Instant, PacketId};
 
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +47,7 @@ pub struct Checks {
     acks: acks::Acks,
     conservation: conservation::Conservation,
     caches: caches::Caches,
+    cells: Option<Box<cells::Cells>>,
     failures: Failures,
 }
 
@@ -71,6 +74,7 @@ impl Checks {
     /// Checks for a run with these machines; a node's number is its index.
     pub fn new(roles: Vec<Role>) -> Self {
         Checks {
+            cells: cells::Cells::new(&roles).map(Box::new),
             roles,
             stream: stream::Stream::default(),
             acks: acks::Acks::new(),
@@ -78,6 +82,11 @@ impl Checks {
             caches: caches::Caches,
             failures: Failures::default(),
         }
+    }
+
+    /// Before the end: a packet is kept at a base station, for a mobile host that may come.
+    pub fn keep(&mut self, node: NodeId, packet: PacketId) {
+        self.conservation.keep(node, packet);
     }
 
     /// Ends the run at `now` with `under_way` packets left in the hops' queues and on the air;
@@ -107,5 +116,8 @@ impl Observer for Checks {
         self.acks.record(record, role, &mut self.failures);
         self.conservation.record(record, role, &mut self.failures);
         self.caches.record(record, &mut self.failures);
+        if let Some(cells) = &mut self.cells {
+            cells.record(record, role, &mut self.failures);
+        }
     }
 }

@@ -1,0 +1,138 @@
+//! Mobile hosts among cells: each gets its own packets only, from one base station once a handoff
+//! is complete; nothing goes round; no registration is asked for again and again.
+
+use super::Failures;
+use crate::{NodeId, Record, Role, What};
+use core::net::{IpAddr, Ipv4Addr};
+use sansio::{Duration, EventKind, HandoffStage, Instant, Packet, Payload, Side, Transport};
+use std::collections::BTreeMap;
+
+/// Who is where.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    /// The cell of each base station.
+    stations: BTreeMap<NodeId, u16>,
+    /// By home address, as each sends from it.
+    mobiles: BTreeMap<IpAddr, Mobile>,
+}
+
+/// What is known of a mobile host.
+#[derive(Clone, Copy, Debug)]
+struct Mobile {
+    node: NodeId,
+    /// The only base station that may forward to it, and since when; none during a handoff.
+    served: Option<(u16, Instant)>,
+    /// Requests since the last answer or the last change of the cell.
+    requests: u32,
+}
+
+/// Tunnels in which a datagram may have been, one after the other: home agent, the base station
+/// before, and one more where a host moves on meanwhile.
+const TUNNELS_MAX: u8 = 4;
+/// What hosts begin with (RFC 1700).
+const HOP_LIMIT: u8 = 64;
+/// What a message to an old base station may take after the mobile host's own side is complete.
+const GRACE: Duration = Duration::from_millis(250);
+/// RFC 5944, 3.1: the port of registrations.
+const REGISTRATION: u16 = 434;
+/// Requests without an answer: those of one question, and its renewal.
+const REQUESTS_MAX: u32 = 16;
+
+impl Cells {
+    /// Of a run with these machines; `None` if it has no cells to change between.
+    pub(super) fn new(roles: &[Role]) -> Option<Self> {
+        let nodes = (0..).map(NodeId).zip(roles);
+        let stations = nodes.filter(|(_, role)| **role == Role::BaseStation).map(|(node, _)| node);
+        let stations = stations.zip(0..).collect();
+        let mobiles = BTreeMap::new();
+        roles.contains(&Role::Router).then_some(Cells { stations, mobiles })
+    }
+
+    pub(super) fn record(&mut self, record: &Record<'_>, role: Role, failures: &mut Failures) {
+        let mut fail = |what: String| failures.add("cells", record.at, record.node, what);
+        match record.what {
+            What::Sent { packet, .. } if role == Role::MobileHost => {
+                let new = Mobile { node: record.node, served: None, requests: 0 };
+                let mobile = self.mobiles.entry(packet.ip.source).or_insert(new);
+                mobile.requests += u32::from(is_to(packet, REGISTRATION));
+                if mobile.requests > REQUESTS_MAX {
+                    mobile.requests = 0;
+                    fail(format!("{REQUESTS_MAX} registrations asked for, none answered"));
+                }
+            }
+            What::Sent { side: Side::RADIO, packet, .. } if role == Role::BaseStation => {
+                let cell = self.stations.get(&record.node).copied();
+                let mobile = self.mobiles.get(&packet.ip.destination);
+                if let (Some(cell), Some((serving, since))) =
+                    (cell, mobile.and_then(|it| it.served))
+                    && packet.as_tcp().is_some()
+                    && cell != serving
+                    && record.at > since + GRACE
+                {
+                    let to = packet.ip.destination;
+                    fail(format!("base station {cell} forwards to {to}, which {serving} serves"));
+                }
+            }
+            What::Arrived { packet, .. } => {
+                let inner = innermost(packet);
+                if inner.as_tcp().is_some() && inner.ip.hop_limit < HOP_LIMIT - TUNNELS_MAX {
+                    fail(format!("packet {} has gone round", inner.id));
+                }
+                if role == Role::MobileHost {
+                    self.on_host_arrival(record.node, packet, fail);
+                }
+            }
+            What::Event(event) => {
+                if let EventKind::Handoff { stage, station } = event.kind {
+                    self.on_stage(record, stage, station);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_host_arrival(&mut self, node: NodeId, packet: &Packet, mut fail: impl FnMut(String)) {
+        let to = packet.ip.destination;
+        if to == IpAddr::V4(Ipv4Addr::BROADCAST) {
+            return;
+        }
+        if let Some(mobile) = self.mobiles.get_mut(&to).filter(|mobile| mobile.node == node) {
+            if is_from(packet, REGISTRATION) {
+                mobile.requests = 0;
+            }
+            return;
+        }
+        // Who has sent nothing yet gets the first packet of a connection.
+        if self.mobiles.contains_key(&to) || self.mobiles.values().any(|one| one.node == node) {
+            fail(format!("packet {} to {to} arrives at another host", packet.id));
+        }
+    }
+
+    fn on_stage(&mut self, record: &Record<'_>, stage: HandoffStage, station: Option<u16>) {
+        let mobile = self.mobiles.values_mut().find(|mobile| mobile.node == record.node);
+        let Some(mobile) = mobile else { return };
+        match stage {
+            HandoffStage::Begun => (mobile.served, mobile.requests) = (None, 0),
+            HandoffStage::Complete => {
+                mobile.served = station.map(|station| (station, record.at));
+            }
+            HandoffStage::Failed => mobile.served = None,
+            HandoffStage::RouteChanged | HandoffStage::Greeted | HandoffStage::Registered => {}
+        }
+    }
+}
+
+fn innermost(mut packet: &Packet) -> &Packet {
+    while let Payload::Tunnel(inner) = &packet.payload {
+        packet = inner;
+    }
+    packet
+}
+
+fn is_to(packet: &Packet, port: u16) -> bool {
+    matches!(packet.transport, Transport::Udp { destination_port, .. } if destination_port == port)
+}
+
+fn is_from(packet: &Packet, port: u16) -> bool {
+    matches!(packet.transport, Transport::Udp { source_port, .. } if source_port == port)
+}

@@ -1,0 +1,160 @@
+//! What handoffs cost: how long until packets find the mobile host again, by the papers' three
+//! definitions, what is lost on the way, and the messages that make them (INC-22).
+//!
+//! *Stall after a handoff*: the longest time without a new ACK at the sender, or without the next
+//! byte at the receiver, that begins at a crossing or within 5 s after it and before the next one;
+//! only where data was outstanding at the crossing. What is under way at a crossing, beyond the
+//! air or in the queue of an old cell, still arrives; so the first ACK after it tells nothing.
+
+use crate::{CellChange, NodeId, Record, What};
+use sansio::{DropReason, Duration, EventKind, HandoffStage, Instant, Packet, Payload};
+use std::collections::BTreeMap;
+
+/// The handoffs of one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Handoffs {
+    /// Crossings from one cell to another.
+    pub crossings: u64,
+    /// From each crossing until routes are consistent, at the mobile host (000).
+    pub until_consistent: Vec<Duration>,
+    /// From each first message of a handoff to the first datagram that arrives through the new
+    /// cell (003).
+    pub until_first_packet: Vec<Duration>,
+    /// From each crossing until the home agent's answer is at the mobile host (004).
+    pub until_registered: Vec<Duration>,
+    /// TCP segments that were sent into a cell where nobody was, or came to a machine that knew no
+    /// way to the mobile host, or none yet.
+    pub lost: u64,
+    /// Messages of mobility, beacons and advertisements, once for each hop that they were sent on.
+    pub messages: u64,
+    /// Bytes of those, IP headers included.
+    pub message_bytes: u64,
+}
+
+/// Where a mobile host's handoff stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnderWay {
+    /// From the crossing on; taken by whoever measures from there.
+    consistent: Option<Instant>,
+    registered: Option<Instant>,
+    /// To which cell.
+    to: u16,
+    /// From the first message on.
+    first_packet: Option<Instant>,
+}
+
+/// The longest time without progress after a crossing; see [the definition](self).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pause {
+    /// The crossing, the last progress since, and the longest time between two.
+    since: Option<(Instant, Instant, Duration)>,
+}
+
+impl Pause {
+    /// A pause that begins later belongs to something else.
+    const WITHIN: Duration = Duration::from_secs(5);
+
+    pub(crate) fn since(crossing: Instant) -> Self {
+        Pause { since: Some((crossing, crossing, Duration::ZERO)) }
+    }
+
+    /// Something new came.
+    pub(crate) fn progress(&mut self, samples: &mut Vec<Duration>, now: Instant) {
+        let Some((crossing, last, longest)) = &mut self.since else { return };
+        *longest = (*longest).max(now.since(*last));
+        *last = now;
+        if now > *crossing + Self::WITHIN {
+            samples.push(*longest);
+            self.since = None;
+        }
+    }
+
+    /// The next crossing, or the end.
+    pub(crate) fn end(&mut self, samples: &mut Vec<Duration>, now: Instant) {
+        if let Some((_, last, longest)) = self.since.take() {
+            samples.push(longest.max(now.since(last)));
+        }
+    }
+}
+
+/// Measures them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter {
+    handoffs: Handoffs,
+    mobiles: BTreeMap<NodeId, UnderWay>,
+}
+
+impl Meter {
+    pub(crate) fn finish(self) -> Handoffs {
+        self.handoffs
+    }
+
+    pub(crate) fn record(&mut self, record: &Record<'_>) {
+        let now = record.at;
+        match record.what {
+            What::Cell(CellChange::Crossed { to, .. }) => {
+                self.handoffs.crossings += 1;
+                let (consistent, registered) = (Some(now), Some(now));
+                let new = UnderWay { consistent, registered, to, first_packet: None };
+                self.mobiles.insert(record.node, new);
+            }
+            What::Event(event) => {
+                if let EventKind::Handoff { stage, .. } = event.kind {
+                    self.on_stage(record.node, stage, now);
+                }
+            }
+            What::Arrived { side, packet } => {
+                if let Some(mobile) = self.mobiles.get_mut(&record.node)
+                    && mobile.to == side.0
+                    && !is_message(packet)
+                    && let Some(since) = mobile.first_packet.take()
+                {
+                    self.handoffs.until_first_packet.push(now.since(since));
+                }
+            }
+            What::Sent { packet, .. } if is_message(packet) => {
+                self.handoffs.messages += 1;
+                self.handoffs.message_bytes += u64::from(packet.bytes());
+            }
+            What::Lost { packet, cause: OUT_OF_CELL, .. } => {
+                self.handoffs.lost += u64::from(!is_message(packet));
+            }
+            What::Discarded { packet, reason: DropReason::Rule(rule) } => {
+                let is_homeless = NO_WAY.contains(&rule) && !is_message(packet);
+                self.handoffs.lost += u64::from(is_homeless);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_stage(&mut self, node: NodeId, stage: HandoffStage, now: Instant) {
+        let Some(mobile) = self.mobiles.get_mut(&node) else { return };
+        let (since, samples) = match stage {
+            HandoffStage::Begun => {
+                mobile.first_packet = Some(now);
+                return;
+            }
+            HandoffStage::Complete => {
+                (mobile.consistent.take(), &mut self.handoffs.until_consistent)
+            }
+            HandoffStage::Registered => {
+                (mobile.registered.take(), &mut self.handoffs.until_registered)
+            }
+            HandoffStage::RouteChanged | HandoffStage::Greeted | HandoffStage::Failed => return,
+        };
+        samples.extend(since.map(|since| now.since(since)));
+    }
+}
+
+/// The cause of the loss of a packet on the air whose receiver is elsewhere.
+pub const OUT_OF_CELL: &str = "out of cell";
+/// The reasons of machines that know no way to a mobile host.
+const NO_WAY: [&str; 3] = ["no such visitor", "not registered", "no route"];
+
+/// True for what is no TCP, in no tunnel either.
+fn is_message(packet: &Packet) -> bool {
+    match &packet.payload {
+        Payload::Tunnel(inner) => is_message(inner),
+        _ => packet.as_tcp().is_none(),
+    }
+}
