@@ -1,6 +1,7 @@
 //! `lasthop schemes`.
 
 use crate::error::Error;
+use node::roaming::Style;
 use node::scenario::{LAB_ONLY, Sender};
 use schemes::stack::{self, CONFLICTS, LAYERS, Layer};
 use serde::Serialize;
@@ -43,6 +44,10 @@ pub(crate) fn schemes(json: bool) -> Result<(), Error> {
     println!("\nStacks (--schemes one+other)");
     for one in listed.iter().filter(|one| !one.stacks_with.is_empty()) {
         println!("{:<23} with {}", one.name, one.stacks_with.join(", "));
+    }
+    println!("\nHandoffs, in the simulator (--schemes one, or stack+one, beside --handoff)");
+    for (name, _, what) in Style::NAMES {
+        println!("{name:<23} {what}");
     }
     println!("\nNever together");
     for (one, other, reason) in CONFLICTS.iter().filter(|(one, other, _)| one != other) {

@@ -2,8 +2,7 @@
 
 use crate::cell::addresses;
 use crate::host::{Application, Host};
-use crate::movement;
-use crate::roaming::{Pace, Roaming, Style};
+use crate::roaming::{Roaming, stack};
 use crate::scenario::{
     Amount, BitErrors, Case, Departures, Direction, Handoff, Hosts, Loss, Outage, Queue, Scenario,
     Sender, Served, Size, Switch, Time, Told, Traffic, radio,
@@ -11,7 +10,7 @@ use crate::scenario::{
 use link::preset::Pair;
 use link::{Limit, channel, hop, outage};
 use sansio::{Duration, FlowKey, Host as Address, Instant, Random, Signal, StreamId};
-use schemes::stack::{FixedHost, Stack, StackError};
+use schemes::stack::{FixedHost, Stack};
 use schemes::{MobileScheme, Scheme, fast_retransmit};
 use std::rc::Rc;
 use tcp::config::{ReceiveWindow, TimerModel};
@@ -143,7 +142,7 @@ impl Plan {
     }
 
     fn of_path(scenario: &Scenario, case: &Case) -> Plan {
-        let roaming = roaming(scenario, case);
+        let roaming = Roaming::of(scenario, case);
         let scheme = stack(&case.scheme).map(|stack| stack.station);
         let mut radio = radio::pair(scenario.radio);
         let preset = (radio.down.rate, radio.down.queue);
@@ -165,13 +164,13 @@ impl Plan {
         radio.down.report_departures = scenario.departures == Departures::Air
             && scheme.as_ref().is_ok_and(Scheme::wants_departures);
         // The rest lies behind the router.
-        let wired_delay = match &roaming {
-            Some(roaming) => scenario.wired_delay.0.saturating_sub(roaming.backhaul.down.delay),
-            None => scenario.wired_delay.0,
-        };
+        let behind = roaming.as_ref().map_or(Duration::ZERO, |it| it.backhaul.down.delay);
         let wired = hop::Config {
             queue: Limit::Packets(WIRED_QUEUE_PACKETS),
-            ..hop::Config::clean(scenario.wired_rate.0, wired_delay)
+            ..hop::Config::clean(
+                scenario.wired_rate.0,
+                scenario.wired_delay.0.saturating_sub(behind),
+            )
         };
         let mut plan = Plan {
             triples: 1,
@@ -328,37 +327,9 @@ impl Plan {
     }
 }
 
-/// The schemes of a plan.
-fn stack(scheme: &str) -> Result<Stack, StackError> {
-    let rest = Style::take_from(scheme).map_or_else(|_| scheme.to_owned(), |(_, rest)| rest);
-    Stack::named(&rest)
-}
-
-/// Cells, if hosts change them.
-fn roaming(scenario: &Scenario, case: &Case) -> Option<Roaming> {
-    let Handoff::Crossings(crossings) = case.handoff else { return None };
-    let style = Style::take_from(&case.scheme).ok().and_then(|(style, _)| style);
-    let delay = scenario.wired_delay.0;
-    let share = Duration::from_secs_f64(delay.as_secs_f64() * scenario.backhaul.0);
-    let hop = hop::Config {
-        queue: Limit::Packets(WIRED_QUEUE_PACKETS),
-        ..hop::Config::clean(scenario.wired_rate.0, share)
-    };
-    Some(Roaming {
-        cells: scenario.cells,
-        movement: movement::Spec::Dwell(crossings.dwell()),
-        style: style.unwrap_or_default(),
-        pace: match scenario.hosts {
-            Hosts::Bsd1995 => Pace::Strict,
-            Hosts::Modern => Pace::Modern,
-        },
-        backhaul: Pair::symmetric(hop),
-    })
-}
-
 /// Room at the ends of the wired path: it is not what is studied, so it drops only what a window
 /// of hundreds of segments would.
-const WIRED_QUEUE_PACKETS: u32 = 1000;
+pub(crate) const WIRED_QUEUE_PACKETS: u32 = 1000;
 
 fn transfers(scenario: &Scenario, direction: Direction) -> Vec<Transfer> {
     let bulk = match scenario.amount {

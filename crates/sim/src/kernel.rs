@@ -101,31 +101,6 @@ impl<O: Observer> Kernel<O> {
         now
     }
 
-    fn start(&mut self) {
-        for index in 0..self.nodes.len() {
-            let node = NodeId(index as u32);
-            let now = Instant::ZERO;
-            let mut outbox = Outbox { world: &mut self.world, node, now, told: false };
-            match &mut self.nodes[index].machine {
-                Machine::Host(host) => host.start(&mut outbox, now),
-                Machine::Mobile(mobile) => mobile.start(&mut outbox, now),
-                Machine::Roaming(mobile) => mobile.start(&mut outbox, now),
-                Machine::Base(_) | Machine::Router(_) | Machine::Cellular(_) => {}
-            }
-            self.rearm(node);
-        }
-        for index in 0..self.world.network.away.len() {
-            self.plan_transition(index, Instant::ZERO);
-        }
-        for index in 0..self.world.network.forgetting.len() {
-            self.plan_forgetting(index, Instant::ZERO);
-        }
-        let moving = self.world.network.roam().map_or(0, |roam| roam.movements.len());
-        for mobile in 0..moving as u32 {
-            self.plan_moving(mobile, Instant::ZERO);
-        }
-    }
-
     #[inline]
     fn slot(&self, slot: u32) -> Slot {
         let slot = slot as usize;

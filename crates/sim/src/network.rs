@@ -297,7 +297,10 @@ impl Network {
         let first = match &self.shape {
             Shape::Triples => wire - wire % TRIPLE_WIRES as usize,
             Shape::Cell => 0,
-            Shape::Roam(_) => {
+            Shape::Roam(roam) => {
+                if !matches!(roam.layout.leads(wire), Leads::Radio(..)) {
+                    return;
+                }
                 let (before, at) = self.wires.split_at_mut(wire | 1);
                 if let ([.., down], [up, ..]) = (before, at) {
                     half_duplex::settle(&mut down.hop, &mut up.hop, now);

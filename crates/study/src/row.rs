@@ -339,11 +339,7 @@ impl Row {
                 .filter(|_| delivered > 0)
                 .map(|air| air / delivered as f64),
             mobiles: Mobiles::of(&samples, plan.transfers.len()),
-            base_station_bytes_max: samples
-                .iter()
-                .map(|sample| sample.measures.base_station_bytes_max)
-                .max()
-                .unwrap_or(0),
+            base_station_bytes_max: bytes_max(&samples),
             radio_late_s: samples.iter().filter_map(|sample| sample.radio_late).reduce(worst),
             radio_mishaps: samples.iter().map(|sample| sample.radio_mishaps).sum(),
             unfinished: samples.iter().filter(|sample| !sample.finished).count(),
@@ -403,6 +399,12 @@ fn worst(a: Lateness, b: Lateness) -> Lateness {
 
 fn failures(sample: &Sample) -> impl Iterator<Item = String> {
     sample.failures.iter().map(|failure| format!("seed {}: {failure}", sample.seed))
+}
+
+/// The most that a base station kept in any run.
+fn bytes_max(samples: &[Sample]) -> u64 {
+    let most = samples.iter().map(|sample| sample.measures.base_station_bytes_max);
+    most.max().unwrap_or(0)
 }
 
 /// The length of an outage in seconds, if all are of one length.

@@ -7,6 +7,7 @@
 //! air or in the queue of an old cell, still arrives; so the first ACK after it tells nothing.
 
 use crate::{CellChange, NodeId, Record, What};
+use core::net::{IpAddr, Ipv4Addr};
 use sansio::{DropReason, Duration, EventKind, HandoffStage, Instant, Packet, Payload};
 use std::collections::BTreeMap;
 
@@ -150,6 +151,11 @@ impl Meter {
 pub const OUT_OF_CELL: &str = "out of cell";
 /// The reasons of machines that know no way to a mobile host.
 const NO_WAY: [&str; 3] = ["no such visitor", "not registered", "no route"];
+
+/// True for a beacon and the like: one packet on the air, heard by all in a cell, missed by nobody.
+pub(crate) fn is_broadcast(packet: &Packet) -> bool {
+    packet.ip.destination == IpAddr::V4(Ipv4Addr::BROADCAST)
+}
 
 /// True for what is no TCP, in no tunnel either.
 fn is_message(packet: &Packet) -> bool {

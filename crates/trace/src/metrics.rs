@@ -8,7 +8,7 @@
 //! - *stall after an outage*: from the return of the link until the sender gets the first ACK for
 //!   new data, and until the receiver delivers the next byte; only where data was outstanding when
 //!   the link returned. A link that goes away again before that ends the sample there.
-//! - *stall after a handoff*: see [`crate::handoffs`].
+//! - *stall after a handoff*: [`crate::handoffs`] has it.
 //! - *recovery*: from the return of the link until 500 kB more are acknowledged at the sender.
 //! - *air bytes*: everything that used the last hop, both ways, lost or not.
 //! - *queue delay*: what a packet with payload takes from the moment at which its machine puts it
@@ -19,9 +19,8 @@
 //! - *packets at the base station*: those that reach it from either side; each is looked at.
 
 use crate::flows::Flows;
-use crate::handoffs::{self, Handoffs, Pause};
+use crate::handoffs::{self, Handoffs, Pause, is_broadcast};
 use crate::{CellChange, NodeId, Observer, Record, Role, What};
-use core::net::{IpAddr, Ipv4Addr};
 use sansio::{
     BitRate, Cause, Duration, EventKind, FlowKey, Instant, Packet, PacketId, Payload, Side,
     StreamId,
@@ -410,9 +409,22 @@ impl Meter {
     }
 }
 
-/// True for a beacon and the like, which nobody misses.
-fn is_broadcast(packet: &Packet) -> bool {
-    packet.ip.destination == IpAddr::V4(Ipv4Addr::BROADCAST)
+/// The highest ACK of a transfer's sender, if data is outstanding.
+fn outstanding(senders: &Flows<Sent>, sender: NodeId, index: usize) -> Option<Seq> {
+    senders.of(sender).find_map(|sent| {
+        if sent.transfer.is_some_and(|transfer| transfer != index) {
+            return None;
+        }
+        sent.acknowledged.filter(|acknowledged| sent.next.after(*acknowledged))
+    })
+}
+
+impl Progress {
+    /// What waits for the end of a handoff waits no longer.
+    fn end_handoff(&mut self, transfer: &mut Transfer, now: Instant) {
+        self.sender_pause.end(&mut transfer.stalls_after_handoff, now);
+        self.receiver_pause.end(&mut transfer.receiver_stalls_after_handoff, now);
+    }
 }
 
 /// The highest ACK of a transfer's sender, if data is outstanding.

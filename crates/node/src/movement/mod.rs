@@ -56,7 +56,7 @@ pub enum Spec {
 #[derive(Clone, Debug)]
 pub enum Movement {
     /// By the clock.
-    Dwell(Dwell),
+    Dwell(Box<Dwell>),
     /// Along a path.
     Path(Box<Path>),
 }
@@ -65,7 +65,7 @@ impl Movement {
     /// A mobile host's movement among `cells` cells, in the run with this seed.
     pub fn new(spec: &Spec, cells: u16, (seed, mobile): (u64, u32)) -> Self {
         match spec {
-            Spec::Dwell(spec) => Movement::Dwell(Dwell::new(spec, cells, (seed, mobile))),
+            Spec::Dwell(spec) => Movement::Dwell(Box::new(Dwell::new(spec, cells, (seed, mobile)))),
             Spec::Path(spec) => Movement::Path(Box::new(Path::new(spec, (seed, mobile)))),
         }
     }

@@ -135,7 +135,7 @@ impl RoamingHost {
         act(mobility, &mut divert(sink, notices, &mut send));
     }
 
-    fn to_inner(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+    fn give_to_inner(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         let RoamingHost { inner, between, notices, .. } = self;
         let mut outputs =
             divert(sink, notices, |_, _, _, packet| between.push_back((To::Mobility, packet)));
@@ -166,7 +166,7 @@ impl RoamingHost {
                     }
                     To::Inner => {
                         let input = Input::Arrival { side: Side::NETWORK, packet };
-                        self.to_inner(input, sink, now);
+                        self.give_to_inner(input, sink, now);
                     }
                 }
             }
@@ -192,7 +192,7 @@ impl RoamingHost {
             | HandoffStage::Registered
             | HandoffStage::Failed => return,
         };
-        self.to_inner(Input::Notice(Notice::Handoff(handoff, Losses::Possible)), sink, now);
+        self.give_to_inner(Input::Notice(Notice::Handoff(handoff, Losses::Possible)), sink, now);
     }
 
     fn on_arrival(&mut self, side: Side, packet: PacketRef, sink: &mut impl Sink, now: Instant) {
@@ -231,13 +231,13 @@ impl Engine for RoamingHost {
                     });
                 }
                 if self.next_of_inner().is_some_and(|deadline| deadline.at <= now) {
-                    self.to_inner(Input::Timer, sink, now);
+                    self.give_to_inner(Input::Timer, sink, now);
                 }
             }
             Input::Notice(Notice::Heard { .. }) => {
                 self.with_mobility(sink, |mobility, sink| mobility.handle(input, sink, now));
             }
-            Input::Notice(_) => self.to_inner(input, sink, now),
+            Input::Notice(_) => self.give_to_inner(input, sink, now),
             Input::Verdict { .. } => {}
         }
         self.settle(sink, now);

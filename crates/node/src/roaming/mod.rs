@@ -21,9 +21,11 @@ pub use station::Station;
 
 use crate::host::Host;
 use crate::movement::{self, Movement};
-use crate::plan::Plan;
+use crate::plan::{Plan, WIRED_QUEUE_PACKETS};
+use crate::scenario::{Case, Handoff, Hosts, Scenario};
 use address::HOME_AGENT;
 use link::preset::Pair;
+use link::{Limit, hop};
 use mobility::Keys;
 use mobility::agents::ListConfig;
 use mobility::beacon::{ListenerConfig, Sender};
@@ -32,6 +34,7 @@ use mobility::mobile::Roaming as By;
 use mobility::registration::{home, mobile};
 use mobility::{choice, handoff, multicast};
 use sansio::{Duration, Instant, Random};
+use schemes::stack::{Stack, StackError};
 use schemes::{MobileScheme, Scheme};
 use std::rc::Rc;
 use wire::auth::{Algorithm, Key};
@@ -75,6 +78,29 @@ pub enum Pace {
     Strict,
     /// At once.
     Modern,
+}
+
+impl Roaming {
+    /// The cells of a case, if its hosts change them.
+    pub(crate) fn of(scenario: &Scenario, case: &Case) -> Option<Roaming> {
+        let Handoff::Crossings(crossings) = case.handoff else { return None };
+        let style = Style::take_from(&case.scheme).ok().and_then(|(style, _)| style);
+        let delay = scenario.wired_delay.0.as_secs_f64() * scenario.backhaul.0;
+        let hop = hop::Config {
+            queue: Limit::Packets(WIRED_QUEUE_PACKETS),
+            ..hop::Config::clean(scenario.wired_rate.0, Duration::from_secs_f64(delay))
+        };
+        Some(Roaming {
+            cells: scenario.cells,
+            movement: movement::Spec::Dwell(crossings.dwell()),
+            style: style.unwrap_or_default(),
+            pace: match scenario.hosts {
+                Hosts::Bsd1995 => Pace::Strict,
+                Hosts::Modern => Pace::Modern,
+            },
+            backhaul: Pair::symmetric(hop),
+        })
+    }
 }
 
 impl Style {
@@ -127,6 +153,15 @@ impl Style {
         let rest = if rest.is_empty() { "plain".to_owned() } else { rest.join("+") };
         Ok((style, rest))
     }
+}
+
+/// The schemes of a stack's text, whatever way it has to make handoffs.
+///
+/// # Errors
+/// See [`Stack::named`].
+pub(crate) fn stack(scheme: &str) -> Result<Stack, StackError> {
+    let rest = Style::take_from(scheme).map_or_else(|_| scheme.to_owned(), |(_, rest)| rest);
+    Stack::named(&rest)
 }
 
 /// What all machines of one run have in common.

@@ -68,7 +68,7 @@ impl Station {
         self.mobility.beacon(sink, now);
     }
 
-    fn to_mobility(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+    fn give_to_mobility(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         let Station { mobility, between, notices, .. } = self;
         let mut outputs = divert(sink, notices, |sink, side, priority, packet| {
             if side == Side::RADIO && packet.as_tcp().is_some() {
@@ -80,7 +80,7 @@ impl Station {
         mobility.handle(input, &mut outputs, now);
     }
 
-    fn to_scheme(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+    fn give_to_scheme(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         let Station { scheme, between, notices, .. } = self;
         let mut outputs = divert(sink, notices, |sink, side, priority, packet| match side {
             Side::RADIO => sink.send(side, priority, packet),
@@ -96,9 +96,11 @@ impl Station {
             while let Some((to, packet)) = self.between.pop_front() {
                 match to {
                     To::Mobility(side) => {
-                        self.to_mobility(Input::Arrival { side, packet }, sink, now);
+                        self.give_to_mobility(Input::Arrival { side, packet }, sink, now);
                     }
-                    To::Scheme(side) => self.to_scheme(Input::Arrival { side, packet }, sink, now),
+                    To::Scheme(side) => {
+                        self.give_to_scheme(Input::Arrival { side, packet }, sink, now)
+                    }
                 }
             }
             if self.notices.is_empty() {
@@ -116,13 +118,13 @@ impl Station {
             let report = igmp::message((self.address, HOME_AGENT), group, is_member, sink);
             return sink.send(Side::WIRED, sansio::Priority::High, report);
         }
-        self.to_scheme(Input::Notice(notice), sink, now);
+        self.give_to_scheme(Input::Notice(notice), sink, now);
         let link = match notice {
             Notice::Registered(mobile) => Notice::MobileUp(mobile),
             Notice::Moved(mobile) => Notice::MobileDown(mobile),
             _ => return,
         };
-        self.to_scheme(Input::Notice(link), sink, now);
+        self.give_to_scheme(Input::Notice(link), sink, now);
     }
 }
 
@@ -130,18 +132,18 @@ impl Engine for Station {
     fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         match input {
             Input::Arrival { side: Side::RADIO, ref packet } if packet.as_tcp().is_some() => {
-                self.to_scheme(input, sink, now);
+                self.give_to_scheme(input, sink, now);
             }
-            Input::Arrival { .. } => self.to_mobility(input, sink, now),
+            Input::Arrival { .. } => self.give_to_mobility(input, sink, now),
             Input::Timer => {
                 if self.mobility.next_at().is_some_and(|at| at <= now) {
-                    self.to_mobility(Input::Timer, sink, now);
+                    self.give_to_mobility(Input::Timer, sink, now);
                 }
                 if self.scheme.next_at().is_some_and(|at| at <= now) {
-                    self.to_scheme(Input::Timer, sink, now);
+                    self.give_to_scheme(Input::Timer, sink, now);
                 }
             }
-            Input::Verdict { .. } | Input::Notice(_) => self.to_scheme(input, sink, now),
+            Input::Verdict { .. } | Input::Notice(_) => self.give_to_scheme(input, sink, now),
         }
         self.settle(sink, now);
     }

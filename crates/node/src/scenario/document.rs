@@ -5,13 +5,12 @@
 
 use super::channel::{BitErrors, Loss, Outage, Traffic};
 use super::frame_arq::Arq;
-use super::handoff::Handoff;
+use super::handoff::{self, Handoff};
 use super::names::{Departures, Direction, Hosts, Radio, Sender, Served, Switch};
 use super::quantity::{Percent, Queue, Rate, Size, Time};
 use super::recorded::{Files, Recorded};
 use crate::cell::MOBILES_MAX;
 use crate::roaming::Style;
-use crate::roaming::address::STATIONS_MAX;
 use sansio::Duration;
 use schemes::stack::{self, StackError};
 use serde::{Deserialize, Serialize};
@@ -219,14 +218,14 @@ pub struct Scenario {
     /// Axis: outages of the last hop, both ways at once.
     pub outage: Axis<Outage>,
     /// Axis: changes of the cell.
-    #[serde(skip_serializing_if = "is_still")]
+    #[serde(skip_serializing_if = "handoff::is_still")]
     pub handoff: Axis<Handoff>,
     /// Cells, each with a base station, where there are handoffs.
-    #[serde(skip_serializing_if = "is_two")]
+    #[serde(skip_serializing_if = "handoff::is_two")]
     pub cells: u16,
     /// Share of the wired delay that lies between the home agent's router and each base station,
     /// where there are handoffs.
-    #[serde(skip_serializing_if = "is_backhaul")]
+    #[serde(skip_serializing_if = "handoff::is_backhaul")]
     pub backhaul: Percent,
     /// Axis: which way the data goes.
     pub direction: Axis<Direction>,
@@ -344,8 +343,8 @@ impl Scenario {
             loss: draft.loss.unwrap_or_else(|| Axis(vec![Loss::None])),
             outage: draft.outage.unwrap_or_else(|| Axis(vec![preset.outage])),
             handoff: draft.handoff.unwrap_or_else(|| Axis(vec![Handoff::None])),
-            cells: draft.cells.unwrap_or(CELLS),
-            backhaul: draft.backhaul.unwrap_or(BACKHAUL),
+            cells: draft.cells.unwrap_or(handoff::CELLS),
+            backhaul: draft.backhaul.unwrap_or(handoff::BACKHAUL),
             direction: draft.direction.unwrap_or_else(|| Axis(vec![Direction::Down])),
             tcp: draft.tcp.unwrap_or_else(|| Axis(vec![Sender::Reno, Sender::Sack])),
             sack: draft.sack,
@@ -459,16 +458,7 @@ impl Scenario {
     fn check_names(&self) -> Result<(), SettingError> {
         let moves = self.handoff.0.iter().any(|handoff| *handoff != Handoff::None);
         for scheme in &self.schemes.0 {
-            let refuse = |expected: &str| {
-                let (key, value) = ("schemes", scheme.clone());
-                Err(SettingError { key, value, expected: expected.into() })
-            };
-            let Ok((style, layers)) = Style::take_from(scheme) else {
-                return refuse("one way to make handoffs in a stack");
-            };
-            if style.is_some() && !moves {
-                return refuse("a handoff beside it, as in every=8s,overlap");
-            }
+            let layers = handoff::without_style(scheme, moves)?;
             let expected = match stack::layers(&layers) {
                 Ok(_) => continue,
                 Err(_) if super::LAB_ONLY.iter().any(|(name, _)| name == scheme) => continue,

@@ -1,7 +1,12 @@
 //! When mobile hosts change cells, as people write it.
 
-use super::quantity::{QuantityError, Time, as_text, fields};
+use super::channel::Outage;
+use super::document::{Axis, Scenario, SettingError};
+use super::names::Served;
+use super::quantity::{Percent, QuantityError, Time, as_text, fields};
 use crate::movement::dwell;
+use crate::roaming::Style;
+use crate::roaming::address::STATIONS_MAX;
 use core::fmt;
 use core::str::FromStr;
 
@@ -189,6 +194,64 @@ impl fmt::Display for Crossings {
         }
         self.rendezvous.map_or(Ok(()), |rendezvous| write!(f, ",rendezvous={rendezvous}"))
     }
+}
+
+impl Scenario {
+    /// What cannot be beside mobile hosts that change cells.
+    pub(super) fn check_handoffs(&self) -> Result<(), SettingError> {
+        let refuse = |key, value: &dyn core::fmt::Display, expected: &str| {
+            Err(SettingError { key, value: value.to_string(), expected: expected.into() })
+        };
+        let Some(handoff) = self.handoff.0.iter().find(|handoff| **handoff != Handoff::None) else {
+            if self.cells != CELLS {
+                return refuse("cells", &self.cells, "a handoff beside it, as in every=8s,overlap");
+            }
+            return Ok(());
+        };
+        if !(2..=STATIONS_MAX).contains(&self.cells) {
+            return refuse("cells", &self.cells, "2 to 4096 beside a handoff");
+        }
+        let outage = self.outage.0.iter().find(|outage| **outage != Outage::None);
+        if let Some(outage) = outage {
+            let expected = format!("none beside handoff = {handoff}");
+            return refuse("outage", outage, &expected);
+        }
+        if !self.arq.is_none() {
+            return refuse("arq", &self.arq, "none beside a handoff: whose frame would it repeat");
+        }
+        if self.served == Served::First {
+            return refuse("served", &self.served, "all beside a handoff");
+        }
+        Ok(())
+    }
+}
+
+/// A stack's layers without the way in which it makes handoffs.
+pub(super) fn without_style(scheme: &str, moves: bool) -> Result<String, SettingError> {
+    let expected = match Style::take_from(scheme) {
+        Ok((Some(_), _)) if !moves => "a handoff beside it, as in every=8s,overlap",
+        Ok((_, layers)) => return Ok(layers),
+        Err(_) => "one way to make handoffs in a stack",
+    };
+    Err(SettingError { key: "schemes", value: scheme.to_owned(), expected: expected.to_owned() })
+}
+
+/// Cells, unless said otherwise.
+pub(super) const CELLS: u16 = 2;
+/// Half of the wired delay, unless said otherwise.
+pub(super) const BACKHAUL: Percent = Percent(0.5);
+
+/// Left out of a document: what was not there before there were handoffs.
+pub(super) fn is_still(handoff: &Axis<Handoff>) -> bool {
+    handoff.0 == [Handoff::None]
+}
+
+pub(super) fn is_two(cells: &u16) -> bool {
+    *cells == CELLS
+}
+
+pub(super) fn is_backhaul(share: &Percent) -> bool {
+    *share == BACKHAUL
 }
 
 #[cfg(test)]

@@ -1,13 +1,39 @@
 //! What comes at instants of its own: the ends of outages, and base stations that forget.
 
-use super::{Kernel, Slot};
-use crate::network::Stage;
+use super::{Kernel, Outbox, Slot};
+use crate::network::{Machine, Stage};
 use link::outage::State;
 use node::Plan;
 use sansio::{Input, Instant, Notice, Side};
 use trace::{NodeId, Observer, What};
 
 impl<O: Observer> Kernel<O> {
+    /// Opens the hosts' connections, and plans the first of everything.
+    pub(super) fn start(&mut self) {
+        for index in 0..self.nodes.len() {
+            let node = NodeId(index as u32);
+            let now = Instant::ZERO;
+            let mut outbox = Outbox { world: &mut self.world, node, now, told: false };
+            match &mut self.nodes[index].machine {
+                Machine::Host(host) => host.start(&mut outbox, now),
+                Machine::Mobile(mobile) => mobile.start(&mut outbox, now),
+                Machine::Roaming(mobile) => mobile.start(&mut outbox, now),
+                Machine::Base(_) | Machine::Router(_) | Machine::Cellular(_) => {}
+            }
+            self.rearm(node);
+        }
+        for index in 0..self.world.network.away.len() {
+            self.plan_transition(index, Instant::ZERO);
+        }
+        for index in 0..self.world.network.forgetting.len() {
+            self.plan_forgetting(index, Instant::ZERO);
+        }
+        let moving = self.world.network.roam().map_or(0, |roam| roam.movements.len());
+        for mobile in 0..moving as u32 {
+            self.plan_moving(mobile, Instant::ZERO);
+        }
+    }
+
     pub(super) fn on_transition(&mut self, index: usize, now: Instant) {
         self.world.events += 1;
         let away = &mut self.world.network.away[index];

@@ -3,8 +3,8 @@
 
 use super::Failures;
 use super::ids::IdSet;
+use crate::handoffs::is_broadcast;
 use crate::{NodeId, Record, Role, What};
-use core::net::{IpAddr, Ipv4Addr};
 use sansio::{Instant, Packet, PacketId, Payload};
 use std::collections::BTreeSet;
 
@@ -103,9 +103,4 @@ impl Conservation {
             failures.add("conservation", now, NodeId(0), what);
         }
     }
-}
-
-/// True for a beacon and the like: one packet on the air, heard by all in a cell.
-fn is_broadcast(packet: &Packet) -> bool {
-    packet.ip.destination == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
