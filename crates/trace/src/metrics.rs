@@ -427,24 +427,6 @@ impl Progress {
     }
 }
 
-/// The highest ACK of a transfer's sender, if data is outstanding.
-fn outstanding(senders: &Flows<Sent>, sender: NodeId, index: usize) -> Option<Seq> {
-    senders.of(sender).find_map(|sent| {
-        if sent.transfer.is_some_and(|transfer| transfer != index) {
-            return None;
-        }
-        sent.acknowledged.filter(|acknowledged| sent.next.after(*acknowledged))
-    })
-}
-
-impl Progress {
-    /// What waits for the end of a handoff waits no longer.
-    fn end_handoff(&mut self, transfer: &mut Transfer, now: Instant) {
-        self.sender_pause.end(&mut transfer.stalls_after_handoff, now);
-        self.receiver_pause.end(&mut transfer.receiver_stalls_after_handoff, now);
-    }
-}
-
 /// Ends a wait that is on, and keeps how long it was.
 fn end_wait(since: &mut Option<Instant>, samples: &mut Vec<Duration>, now: Instant) {
     if let Some(since) = since.take() {

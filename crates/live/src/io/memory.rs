@@ -51,7 +51,7 @@ pub struct Memory {
 impl Memory {
     /// The address of the device on a side.
     pub fn device(side: Side) -> Mac {
-        Mac([2, 0, 0, (side.0 >> 8) as u8, side.0 as u8, 0xfe])
+        Mac([2, 0, 0, 0, side.0 as u8, 0xfe])
     }
 
     /// Plans an arrival, not before those planned already.

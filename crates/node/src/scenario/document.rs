@@ -427,34 +427,6 @@ impl Scenario {
         Ok(())
     }
 
-    /// What cannot be beside mobile hosts that change cells.
-    fn check_handoffs(&self) -> Result<(), SettingError> {
-        let refuse = |key, value: &dyn core::fmt::Display, expected: &str| {
-            Err(SettingError { key, value: value.to_string(), expected: expected.into() })
-        };
-        let Some(handoff) = self.handoff.0.iter().find(|handoff| **handoff != Handoff::None) else {
-            if self.cells != CELLS {
-                return refuse("cells", &self.cells, "a handoff beside it, as in every=8s,overlap");
-            }
-            return Ok(());
-        };
-        if !(2..=STATIONS_MAX).contains(&self.cells) {
-            return refuse("cells", &self.cells, "2 to 4096 beside a handoff");
-        }
-        let outage = self.outage.0.iter().find(|outage| **outage != Outage::None);
-        if let Some(outage) = outage {
-            let expected = format!("none beside handoff = {handoff}");
-            return refuse("outage", outage, &expected);
-        }
-        if !self.arq.is_none() {
-            return refuse("arq", &self.arq, "none beside a handoff: whose frame would it repeat");
-        }
-        if self.served == Served::First {
-            return refuse("served", &self.served, "all beside a handoff");
-        }
-        Ok(())
-    }
-
     fn check_names(&self) -> Result<(), SettingError> {
         let moves = self.handoff.0.iter().any(|handoff| *handoff != Handoff::None);
         for scheme in &self.schemes.0 {
@@ -487,24 +459,6 @@ impl Scenario {
         }
         Ok(())
     }
-}
-
-/// Cells, unless said otherwise.
-const CELLS: u16 = 2;
-/// Half of the wired delay, unless said otherwise.
-const BACKHAUL: Percent = Percent(0.5);
-
-/// Left out of a document: what was not there before there were handoffs.
-fn is_still(handoff: &Axis<Handoff>) -> bool {
-    handoff.0 == [Handoff::None]
-}
-
-fn is_two(cells: &u16) -> bool {
-    *cells == CELLS
-}
-
-fn is_backhaul(share: &Percent) -> bool {
-    *share == BACKHAUL
 }
 
 /// Left out of a document: what it was before there could be several.
