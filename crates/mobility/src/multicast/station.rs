@@ -123,6 +123,7 @@ impl Member {
         self.ends.clear(mobile);
         if let Some(entry) = self.entries.remove(&mobile) {
             sink.notify(Notice::Group { group: IpAddr::V4(entry.group), is_member: false });
+            tell(mobile, (entry.role, Role::None), sink);
         }
     }
 
@@ -185,6 +186,7 @@ impl Member {
                     sink.notify(Notice::Group { group: group.into(), is_member: true });
                     entry.ring.clear();
                 }
+                tell(mobile, (entry.role, role), sink);
                 (entry.generation, entry.role, entry.group) = (header.generation, role, group);
             }
             None if is_full => {
@@ -193,6 +195,7 @@ impl Member {
             }
             None => {
                 sink.notify(Notice::Group { group: group.into(), is_member: true });
+                tell(mobile, (Role::None, role), sink);
                 let ring = VecDeque::with_capacity(self.config.packets_max);
                 let entry = Entry { generation: header.generation, role, group, ring };
                 self.entries.insert(mobile, entry);
@@ -248,6 +251,16 @@ impl Member {
             }
             Role::Buffer | Role::None => sink.discard(packet, DropReason::Rule("MCAST-5")),
         }
+    }
+}
+
+/// The other engines of the machine learn who forwards: a mobile host is here, or no more.
+fn tell(mobile: Ipv4Addr, (before, after): (Role, Role), sink: &mut impl Sink) {
+    match (before, after) {
+        (Role::Forward, Role::Forward) => {}
+        (_, Role::Forward) => sink.notify(Notice::Registered(mobile.into())),
+        (Role::Forward, _) => sink.notify(Notice::Moved(mobile.into())),
+        _ => {}
     }
 }
 

@@ -119,12 +119,9 @@ impl Station {
             return sink.send(Side::WIRED, sansio::Priority::High, report);
         }
         self.give_to_scheme(Input::Notice(notice), sink, now);
-        let link = match notice {
-            Notice::Registered(mobile) => Notice::MobileUp(mobile),
-            Notice::Moved(mobile) => Notice::MobileDown(mobile),
-            _ => return,
-        };
-        self.give_to_scheme(Input::Notice(link), sink, now);
+        if let Notice::Registered(mobile) = notice {
+            self.give_to_scheme(Input::Notice(Notice::MobileUp(mobile)), sink, now);
+        }
     }
 }
 

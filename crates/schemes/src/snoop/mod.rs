@@ -52,6 +52,7 @@ pub use statistics::Statistics;
 pub use view::{FlowView, Heading};
 
 use air::Air;
+use core::net::IpAddr;
 use flow::Flow;
 use handshake::{Handshakes, Origin};
 use hosts::Hosts;
@@ -352,6 +353,7 @@ impl Agent {
             Notice::MobileDown(address) => (true, self.hosts.set_away(address, Some(now))),
             Notice::MobileUp(address) => (false, self.hosts.set_away(address, None)),
             Notice::LinkMayBeUp(Side::RADIO) => return self.on_hint(sink, now),
+            Notice::Moved(address) => return self.forget_host(address, sink),
             Notice::Forget => return self.forget_all(),
             Notice::ForgetFlow(key) => return self.forget_connection(&key),
             _ => return,
@@ -378,6 +380,13 @@ impl Agent {
     fn forget_connection(&mut self, key: &FlowKey) {
         self.forget(key);
         self.uplinks.forget(&key.reversed());
+    }
+
+    /// SNHO-9: a mobile host is with another base station; nothing is sent into the old air.
+    fn forget_host(&mut self, address: IpAddr, sink: &mut impl Sink) {
+        for slot in self.hosts.set_away(address, None) {
+            self.with_flow(slot, sink, |_, _| Fate::Forget);
+        }
     }
 
     /// SNOOP-GEN-3: all state is soft.

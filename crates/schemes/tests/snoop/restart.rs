@@ -149,6 +149,13 @@ fn restart_a_notice_of_this_mobile_host_counts_and_one_of_another_does_not() {
 }
 
 #[test]
+fn snho_9_nothing_is_sent_into_the_air_of_a_mobile_host_that_has_moved() {
+    let mut drill = window();
+    drill.notice(Notice::Moved(MOBILE.address)).after_millis(100_000).expect(&[]);
+    drill.notice(Notice::MobileUp(MOBILE.address)).after_millis(1_000).expect(&[]);
+}
+
+#[test]
 fn restart_a_hint_that_the_link_is_back_counts_only_for_who_was_silent() {
     let mut drill = window();
     drill.after_millis(5).notice(Notice::LinkMayBeUp(Side::RADIO)).expect(&[]);

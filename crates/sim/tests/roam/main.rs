@@ -101,3 +101,27 @@ fn ci_smooth_1_overlapping_cells_lose_nothing() {
         }
     }
 }
+
+/// The schemes of a handoff at base station and mobile host, whatever way handoffs are made.
+#[test]
+fn a_transfer_survives_handoffs_beside_every_scheme() {
+    let schemes = [
+        "snoop",
+        "snoop-modern",
+        "fast-retransmit",
+        "fast-retransmit-strict",
+        "window-mobile",
+        "window-station",
+        "snoop-modern+fast-retransmit",
+    ];
+    for scheme in schemes {
+        for style in [Style::Greeting, Style::Forwarding, Style::Prefetch, Style::Multicast] {
+            let pace = Pace::Modern;
+            let roaming =
+                Roaming { style, pace, ..roaming(dwell::Border::Gap(ms(100)), Some(200)) };
+            let text = format!("{FOUR_MB}schemes = \"{scheme}\"\n");
+            println!("{scheme} {style:?}");
+            run(&plan(&text, roaming), 1);
+        }
+    }
+}
