@@ -3,8 +3,8 @@
 //! Map: [`scenario`] (what people write), [`plan`] (what a driver runs: one case of a scenario,
 //! everything resolved), [`host`] (an end host: endpoints and applications), [`mobile_host`] (the
 //! same behind an engine), [`base_station`] (the one function that composes a base station, which
-//! both drivers call), [`cell`] (several mobile hosts at one), [`movement`] (where a mobile host is),
-//! [`roaming`] (the machines of a network in which it changes cells).
+//! both drivers call), [`cell`] (several mobile hosts at one), [`movement`] (where a mobile host
+//! is), [`roaming`] (the machines of a network in which it changes cells).
 
 pub mod base_station;
 pub mod cell;

@@ -1,7 +1,7 @@
 //! What happened in a run, one [`Record`] per event, the same from the simulator and from the live
 //! daemons; and who listens: [`checks`] judge a run, [`metrics`] measure it, [`timeline`] keeps
-//! what plots need, [`handoffs`] what they cost, [`story`] what became of each packet, [`hash`] says whether two runs were the
-//! same.
+//! what plots need, [`handoffs`] what they cost, [`story`] what became of each packet, [`hash`]
+//! says whether two runs were the same.
 //!
 //! An [`Observer`] is a type parameter of the driver: with [`Nothing`], no record is even made.
 

@@ -133,8 +133,8 @@ impl FromStr for Handoff {
             value: text.to_owned(),
             what: "a handoff",
             expected: "none, or every=8s[,sd=0.1s][,first=40s][,times=3] or at=3s with one of \
-                       overlap, overlap=1s, gap=0.5s, and [,rendezvous=1s] no shorter than the gap; \
-                       all of it over before the next",
+                       overlap, overlap=1s, gap=0.5s, and [,rendezvous=1s] no shorter than the \
+                       gap; all of it over before the next",
         })
     }
 }
