@@ -3,8 +3,8 @@
 //! The signal-to-noise ratio at a distance d is what it is at one metre, less 10 n log10(d) (path
 //! loss with exponent n), plus shadowing: normal with the map's deviation, and correlated over the
 //! way as exp(-way / decorrelation) (Gudmundson, Correlation model for shadow fading in mobile
-//! radio systems, Electronics Letters 27(23), 1991). A base station reaches a host whose signal is at
-//! least [`super::FLOOR`]. Base stations too far away for three deviations to bring them there are
+//! radio systems, Electronics Letters 27(23), 1991). A base station reaches a host whose signal is
+//! at //! least [`super::FLOOR`]. Base stations too far away for three deviations to bring them there are
 //! not looked at.
 
 use super::{Cell, Change, Decibel, FLOOR};
