@@ -4,8 +4,8 @@
 //! loss with exponent n), plus shadowing: normal with the map's deviation, and correlated over the
 //! way as exp(-way / decorrelation) (Gudmundson, Correlation model for shadow fading in mobile
 //! radio systems, Electronics Letters 27(23), 1991). A base station reaches a host whose signal is
-//! at //! least [`super::FLOOR`]. Base stations too far away for three deviations to bring them there are
-//! not looked at.
+//! at least [`super::FLOOR`]. Base stations too far away for three deviations to bring them there
+//! are not looked at.
 
 use super::{Cell, Change, Decibel, FLOOR};
 use sansio::{Duration, Instant, Random};
