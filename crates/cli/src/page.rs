@@ -83,8 +83,8 @@ fn away(row: &Row) -> &str {
 /// What a run was, and what came of it.
 fn sentence(Run { case, manifest, .. }: &Run) -> String {
     format!(
-        "{} with the sender {} (SACK {}), {}, bit errors {}, loss {}, outage {}, handoff {}, \
-         seed {}: {:.3} Mbit/s over {:.3} s.",
+        "{} with the sender {} (SACK {}), {}, bit errors {}, loss {}, outage {}, handoff {}, seed \
+         {}: {:.3} Mbit/s over {:.3} s.",
         case.scheme,
         case.sender,
         case.sack,

@@ -70,8 +70,9 @@ impl Spec {
     pub const FADING: Duration = Duration::from_secs(2);
     /// The signal in the middle of a cell, dB.
     pub const SIGNAL: Decibel = 20.0;
-    /// The signal of both cells at a crossing, dB.
-    pub const SIGNAL_AT_CROSSING: Decibel = 6.0;
+    /// The signal of both cells at a crossing, dB: a window is closed before it (below 5 dB), an
+    /// agent is asked for before it (above 3 dB, PAR-14).
+    pub const SIGNAL_AT_CROSSING: Decibel = 4.0;
     /// The signal of a cell that reaches all the time while the host is in another, dB.
     pub const SIGNAL_BESIDE: Decibel = 2.0;
 

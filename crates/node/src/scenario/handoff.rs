@@ -226,10 +226,16 @@ impl Scenario {
     }
 }
 
+/// The layer that sends what it holds through a tunnel to the next base station (MCAST-19).
+const TUNNELS: &str = "window-station";
+
 /// A stack's layers without the way in which it makes handoffs.
 pub(super) fn without_style(scheme: &str, moves: bool) -> Result<String, SettingError> {
     let expected = match Style::take_from(scheme) {
         Ok((Some(_), _)) if !moves => "a handoff beside it, as in every=8s,overlap",
+        Ok((Some(Style::Multicast), layers)) if layers.split('+').any(|it| it == TUNNELS) => {
+            "no window-station beside multicast, in which no base station has a tunnel to another"
+        }
         Ok((_, layers)) => return Ok(layers),
         Err(_) => "one way to make handoffs in a stack",
     };
@@ -271,6 +277,17 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Handoff>().expect(text).to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_way_to_make_handoffs_is_refused_where_it_cannot_be() {
+        let expected = |scheme, moves| without_style(scheme, moves).expect_err(scheme).expected;
+        assert!(expected("multicast", false).starts_with("a handoff beside it"));
+        assert!(expected("multicast+prefetch", true).starts_with("one way"));
+        assert!(expected("window-station+multicast", true).starts_with("no window-station"));
+        let layers = |scheme| without_style(scheme, true).expect(scheme);
+        assert_eq!(layers("prefetch"), "plain");
+        assert_eq!(layers("snoop+multicast+fast-retransmit"), "snoop+fast-retransmit");
     }
 
     #[test]

@@ -116,6 +116,9 @@ fn a_transfer_survives_handoffs_beside_every_scheme() {
     ];
     for scheme in schemes {
         for style in [Style::Greeting, Style::Forwarding, Style::Prefetch, Style::Multicast] {
+            if (scheme, style) == ("window-station", Style::Multicast) {
+                continue; // Refused: there is no tunnel between base stations (MCAST-19).
+            }
             let pace = Pace::Modern;
             let roaming =
                 Roaming { style, pace, ..roaming(dwell::Border::Gap(ms(100)), Some(200)) };

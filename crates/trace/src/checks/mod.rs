@@ -7,7 +7,7 @@
 //! | [`acks`] | no SACK block of a base station of what never passed it | MOD-4 |
 //! | [`conservation`] | every packet sent is received, lost, refused or still under way, once | - |
 //! | [`caches`] | a base station keeps no more than it may | SNOOP-CACHE-2, MOD-14 |
-//! | [`cells`] | a mobile host gets its own packets, from one base station, no loop | MCAST-4 |
+//! | [`cells`] | one base station serves a mobile host; nothing goes elsewhere or round | MCAST-4 |
 
 pub mod acks;
 pub mod caches;
