@@ -8,6 +8,7 @@
 
 pub mod base_station;
 pub mod cell;
+mod divert;
 pub mod host;
 pub mod mobile_host;
 pub mod movement;

@@ -7,10 +7,8 @@
 //! What a mobile host without such an engine is, [`Host`] is.
 
 use crate::Host;
-use sansio::{
-    Deadline, Delivery, DropReason, Engine, Event, Input, Instant, Packet, PacketId, PacketRef,
-    Priority, Side, Sink,
-};
+use crate::divert::{Diverted, divert};
+use sansio::{Deadline, Engine, Input, Instant, PacketRef, Priority, Side, Sink};
 use schemes::MobileScheme;
 use std::collections::VecDeque;
 
@@ -45,20 +43,39 @@ impl MobileHost {
 
     /// See [`Host::start`].
     pub fn start(&mut self, sink: &mut impl Sink, now: Instant) {
-        self.host.start(&mut OfHost { sink, between: &mut self.between }, now);
+        self.with_host(sink, |host, sink| host.start(sink, now));
         self.settle(sink, now);
+    }
+
+    /// Lets the host act; its packets go to the engine.
+    fn with_host<S: Sink>(
+        &mut self,
+        sink: &mut S,
+        act: impl FnOnce(&mut Host, &mut Diverted<'_, S>),
+    ) {
+        let MobileHost { host, between, .. } = self;
+        let mut send = |_: &mut S, _, _, packet| between.push_back((Side::HOST, packet));
+        act(host, &mut divert(sink, None, &mut send));
+    }
+
+    /// Gives the engine an input; its packets go to the host, or out of the machine.
+    fn give_to_engine(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
+        let MobileHost { engine, between, .. } = self;
+        let mut outputs = divert(sink, None, |sink, side, priority: Priority, packet| match side {
+            Side::RADIO => sink.send(Side::NETWORK, priority, packet),
+            _ => between.push_back((Side::RADIO, packet)),
+        });
+        engine.handle(input, &mut outputs, now);
     }
 
     /// Hands on what lies between the two until nothing does.
     fn settle(&mut self, sink: &mut impl Sink, now: Instant) {
         while let Some((side, packet)) = self.between.pop_front() {
-            let between = &mut self.between;
             if side == Side::HOST {
-                let input = Input::Arrival { side: Side::HOST, packet };
-                self.engine.handle(input, &mut OfEngine { sink, between }, now);
+                self.give_to_engine(Input::Arrival { side: Side::HOST, packet }, sink, now);
             } else {
                 let input = Input::Arrival { side: Side::NETWORK, packet };
-                self.host.handle(input, &mut OfHost { sink, between }, now);
+                self.with_host(sink, |host, sink| host.handle(input, sink, now));
             }
         }
     }
@@ -66,25 +83,23 @@ impl MobileHost {
 
 impl Engine for MobileHost {
     fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
-        let between = &mut self.between;
         match input {
             Input::Arrival { packet, .. } => {
-                let input = Input::Arrival { side: Side::RADIO, packet };
-                self.engine.handle(input, &mut OfEngine { sink, between }, now);
+                self.give_to_engine(Input::Arrival { side: Side::RADIO, packet }, sink, now);
             }
             Input::Timer => {
                 if self.engine.next_at().is_some_and(|at| at <= now) {
-                    self.engine.handle(Input::Timer, &mut OfEngine { sink, between }, now);
+                    self.give_to_engine(Input::Timer, sink, now);
                 }
                 if self.host.next_at().is_some_and(|at| at <= now) {
-                    self.host.handle(Input::Timer, &mut OfHost { sink, between }, now);
+                    self.with_host(sink, |host, sink| host.handle(Input::Timer, sink, now));
                 }
             }
             Input::Notice(notice) => {
                 if self.engine.asks_own_tcp(&notice) {
-                    self.host.fast_retransmit(&mut OfHost { sink, between }, now);
+                    self.with_host(sink, |host, sink| host.fast_retransmit(sink, now));
                 }
-                self.engine.handle(input, &mut OfEngine { sink, between }, now);
+                self.give_to_engine(input, sink, now);
             }
             Input::Verdict { .. } => {}
         }
@@ -95,59 +110,3 @@ impl Engine for MobileHost {
         Deadline::earlier(self.host.next_deadline(), self.engine.next_deadline())
     }
 }
-
-/// Where the host's packets go: to the engine.
-struct OfHost<'a, S> {
-    sink: &'a mut S,
-    between: &'a mut Between,
-}
-
-/// Where the engine's packets go: to the host, or out of the machine.
-struct OfEngine<'a, S> {
-    sink: &'a mut S,
-    between: &'a mut Between,
-}
-
-/// All but `send` is the machine's.
-macro_rules! sink_with {
-    ($type:ident, $send:expr) => {
-        impl<S: Sink> Sink for $type<'_, S> {
-            const TRACE: bool = S::TRACE;
-
-            fn new_id(&mut self) -> PacketId {
-                self.sink.new_id()
-            }
-
-            fn place(&mut self, packet: Packet) -> PacketRef {
-                self.sink.place(packet)
-            }
-
-            fn send(&mut self, side: Side, priority: Priority, packet: PacketRef) {
-                let send: fn(&mut Self, Side, Priority, PacketRef) = $send;
-                send(self, side, priority, packet);
-            }
-
-            fn discard(&mut self, packet: PacketRef, reason: DropReason) {
-                self.sink.discard(packet, reason);
-            }
-
-            fn release(&mut self, packet: PacketRef) {
-                self.sink.release(packet);
-            }
-
-            fn deliver(&mut self, delivery: Delivery) {
-                self.sink.deliver(delivery);
-            }
-
-            fn event(&mut self, event: Event) {
-                self.sink.event(event);
-            }
-        }
-    };
-}
-
-sink_with!(OfHost, |of, _, _, packet| of.between.push_back((Side::HOST, packet)));
-sink_with!(OfEngine, |of, side, priority, packet| match side {
-    Side::RADIO => of.sink.send(Side::NETWORK, priority, packet),
-    _ => of.between.push_back((Side::RADIO, packet)),
-});

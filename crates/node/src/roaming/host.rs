@@ -9,7 +9,7 @@
 //! route over.
 
 use super::address::{station, station_number};
-use super::divert::{Divert, divert};
+use crate::divert::{Diverted, divert};
 use crate::{Host, MobileHost};
 use mobility::beacon;
 use sansio::{
@@ -119,7 +119,7 @@ impl RoamingHost {
     fn with_mobility<S: Sink>(
         &mut self,
         sink: &mut S,
-        act: impl FnOnce(&mut mobility::mobile::MobileHost, &mut OfMobility<'_, S>),
+        act: impl FnOnce(&mut mobility::mobile::MobileHost, &mut Diverted<'_, S>),
     ) {
         let RoamingHost { mobility, between, notices, .. } = self;
         let route = mobility.route().and_then(|address| station_number(address.into()));
@@ -215,10 +215,6 @@ impl RoamingHost {
         });
     }
 }
-
-/// Where mobility's outputs go.
-type OfMobility<'a, S> =
-    Divert<'a, S, &'a mut dyn FnMut(&mut S, Side, sansio::Priority, PacketRef)>;
 
 impl Engine for RoamingHost {
     fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {

@@ -9,7 +9,6 @@
 //! The simulator joins them by hops. [`address`] says who is who.
 
 pub mod address;
-mod divert;
 pub mod host;
 mod igmp;
 pub mod router;

@@ -8,8 +8,8 @@
 //! has joined, on the side of that one.
 
 use super::address::{HOME_AGENT, mobile_number, station_number};
-use super::divert::divert;
 use super::igmp;
+use crate::divert::divert;
 use core::net::{IpAddr, Ipv4Addr};
 use mobility::registration::home::HomeAgent;
 use sansio::{

@@ -10,8 +10,8 @@
 //! the scheme; beacons, registrations and handoff messages do not.
 
 use super::address::HOME_AGENT;
-use super::divert::divert;
 use super::igmp;
+use crate::divert::divert;
 use core::net::{IpAddr, Ipv4Addr};
 use mobility::station::BaseStation;
 use sansio::{Deadline, Engine, Input, Instant, Notice, Packet, PacketRef, Side, Sink};

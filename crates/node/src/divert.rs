@@ -1,27 +1,31 @@
 //! A sink between engines of one machine: packets go where the machine decides, notices are kept
-//! for it, everything else is the driver's.
+//! for it or go on, everything else is the driver's.
 
 use sansio::{
     Delivery, DropReason, Event, Notice, Packet, PacketId, PacketRef, Priority, Side, Sink,
 };
 
 /// One engine's outputs. `send` gets each packet, with the driver's sink at hand.
-pub(super) struct Divert<'a, S, F> {
+pub(crate) struct Divert<'a, S, F> {
     sink: &'a mut S,
-    notices: &'a mut Vec<Notice>,
+    notices: Option<&'a mut Vec<Notice>>,
     send: F,
 }
 
-/// See [`Divert`].
-pub(super) fn divert<'a, S, F>(
+/// One whose `send` has no type that could be written.
+pub(crate) type Diverted<'a, S> =
+    Divert<'a, S, &'a mut dyn FnMut(&mut S, Side, Priority, PacketRef)>;
+
+/// See [`Divert`]; without a place for them notices go on to the driver's sink.
+pub(crate) fn divert<'a, S, F>(
     sink: &'a mut S,
-    notices: &'a mut Vec<Notice>,
+    notices: impl Into<Option<&'a mut Vec<Notice>>>,
     send: F,
 ) -> Divert<'a, S, F>
 where
     F: FnMut(&mut S, Side, Priority, PacketRef),
 {
-    Divert { sink, notices, send }
+    Divert { sink, notices: notices.into(), send }
 }
 
 impl<S: Sink, F: FnMut(&mut S, Side, Priority, PacketRef)> Sink for Divert<'_, S, F> {
@@ -52,7 +56,10 @@ impl<S: Sink, F: FnMut(&mut S, Side, Priority, PacketRef)> Sink for Divert<'_, S
     }
 
     fn notify(&mut self, notice: Notice) {
-        self.notices.push(notice);
+        match &mut self.notices {
+            Some(notices) => notices.push(notice),
+            None => self.sink.notify(notice),
+        }
     }
 
     fn event(&mut self, event: Event) {
