@@ -84,7 +84,12 @@ fn ramp_if_faster(
     let busy = window * 2 / fitted;
     let is_faster = window + empty_path * rounds <= empty_path.saturating_sub(busy) * lost;
     if is_faster {
-        restart::ramp(flow, settled_at, context, now);
+        let hop = flow.round_trip.shortest();
+        // What fitted took the loaded round trip of the whole path.
+        let segments = fitted * hop.as_nanos() / (window + wired).as_nanos().max(1);
+        let segments = u32::try_from(segments).unwrap_or(u32::MAX).max(2);
+        let pipe = restart::Pipe { segments, round_trip: hop };
+        restart::ramp(flow, (settled_at, Some(pipe)), context, now);
     }
     is_faster
 }

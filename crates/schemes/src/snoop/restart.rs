@@ -50,9 +50,73 @@ pub(super) enum Phase {
         lost_before: Instant,
         /// Where to go on.
         next: Seq,
-        /// Deliveries counted when the ramp last moved.
-        delivered: u32,
+        /// What may be under way.
+        window: Window,
     },
+}
+
+/// How many copies of a ramp may be under way, in segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Deliveries counted when the ramp began.
+    delivered_before: u32,
+    /// What it begins with; each delivery makes it one longer.
+    first: u32,
+    /// Copies sent.
+    sent: u32,
+    /// What it may fill, if that is known,
+    pipe: Option<Pipe>,
+    /// and when the copies sent will have departed into it.
+    departed_at: Instant,
+}
+
+/// What the way to the mobile host and back holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pipe {
+    /// So many segments without a queue
+    pub(super) segments: u32,
+    /// in such a round trip.
+    pub(super) round_trip: Duration,
+}
+
+impl Pipe {
+    /// One segment's share of the round trip.
+    fn interval(self) -> Duration {
+        (self.round_trip / u64::from(self.segments.max(1))).max(Duration::from_nanos(1))
+    }
+}
+
+impl Window {
+    fn new(flow: &Flow, first: u32, pipe: Option<Pipe>, now: Instant) -> Window {
+        let delivered_before = flow.evidence.delivered();
+        Window { delivered_before, first, sent: 0, pipe, departed_at: now }
+    }
+
+    /// How many more may be sent now: what is on its way, and a short queue.
+    fn room(&self, flow: &Flow, now: Instant) -> u32 {
+        // Copies of an earlier ramp may arrive now, too.
+        let delivered = flow.evidence.delivered().wrapping_sub(self.delivered_before);
+        let delivered = delivered.min(self.sent);
+        let grown = self.first.saturating_add(delivered);
+        let (window, unpaced) = match self.pipe {
+            None => (grown, u32::MAX),
+            Some(pipe) => {
+                let queued = self.departed_at.since(now).as_nanos() / pipe.interval().as_nanos();
+                let queued = u32::try_from(queued).unwrap_or(u32::MAX);
+                let most = pipe.segments.saturating_add(QUEUED_MAX.min(pipe.segments / 4));
+                (grown.min(most), QUEUED_MAX.saturating_sub(queued))
+            }
+        };
+        window.saturating_sub(self.sent - delivered).min(unpaced)
+    }
+
+    /// So many copies were sent.
+    fn on_sent(&mut self, count: u32, now: Instant) {
+        self.sent = self.sent.saturating_add(count);
+        if let Some(pipe) = self.pipe {
+            self.departed_at = self.departed_at.max(now) + pipe.interval() * u64::from(count);
+        }
+    }
 }
 
 /// How sure it is that what departed during the silence is lost.
@@ -182,7 +246,7 @@ pub(super) fn on_timer(flow: &mut Flow, context: &mut Context<'_, impl Sink>, no
             let at = (now + interval).max(context.shared.air.admits_at());
             flow.timers.set(Timer::Restart, at);
         }
-        Phase::Waiting { lost_before } => ramp(flow, lost_before, context, now),
+        Phase::Waiting { lost_before } => ramp(flow, (lost_before, None), context, now),
     }
 }
 
@@ -257,17 +321,11 @@ fn on_mobile_back(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: In
             let proof = if probe_answered { Proof::Certain } else { Proof::Likely };
             on_link_back(flow, (proof, lost_before), context, now);
         }
-        Phase::Ramping { lost_before, next, delivered } => {
-            let now_delivered = flow.evidence.delivered();
-            let earned = now_delivered.wrapping_sub(delivered).saturating_mul(2);
-            let waiting = flow.cache.iter().filter(|entry| is_waiting(flow, entry)).count() as u32;
-            let count = earned.min(QUEUED_MAX.saturating_sub(waiting));
-            if count == 0 {
-                return;
+        Phase::Ramping { lost_before, next, window } => {
+            let room = window.room(flow, now);
+            if room > 0 {
+                go_on(flow, (next, room), (lost_before, window), context, now);
             }
-            let next = resend_lost(flow, (next, count), lost_before, (context, now));
-            let unused = (earned - count) / 2;
-            go_on_from(flow, next, lost_before, now_delivered.wrapping_sub(unused));
         }
     }
 }
@@ -290,11 +348,11 @@ fn on_link_back(
     let count = if flush { QUEUED_MAX } else { 1 };
     let did = if flush { "link is back: flush" } else { "link is back: lowest segment" };
     rule(context.sink, flow.key, None, ("RESTART", did, lowest.0.into()));
-    let delivered = flow.evidence.delivered();
-    let next = resend_lost(flow, (lowest, count), lost_before, (context, now));
     if flush {
-        go_on_from(flow, next, lost_before, delivered);
+        let window = Window::new(flow, count, None, now);
+        go_on(flow, (lowest, count), (lost_before, window), context, now);
     } else {
+        resend_lost(flow, (lowest, count), lost_before, (context, now));
         flow.phase = Phase::Waiting { lost_before };
         // One more round trip over the last hop if only a notice says that the link is back.
         let wait = flow.round_trip.smoothed() * 2 + wired.unwrap_or(Duration::ZERO);
@@ -337,41 +395,53 @@ fn on_move(
         && flow.last_ack.is_some_and(|ack| flow.cache.find(ack).is_some())
     {
         flow.timers.stop(Timer::Restart);
-        ramp(flow, lost_before, context, now);
+        ramp(flow, (lost_before, None), context, now);
     }
 }
 
-/// The first step of the ramp.
+/// The first step of the ramp. It fills the `pipe`, where that is known.
 pub(super) fn ramp(
     flow: &mut Flow,
-    lost_before: Instant,
+    (lost_before, pipe): (Instant, Option<Pipe>),
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) {
     flow.phase = Phase::Steady;
     let Some(lowest) = flow.lowest_missing() else { return };
     rule(context.sink, flow.key, None, ("RESTART", "ramp", lowest.0.into()));
-    let delivered = flow.evidence.delivered();
-    let next = resend_lost(flow, (lowest, 2), lost_before, (context, now));
-    go_on_from(flow, next, lost_before, delivered);
+    let window = Window::new(flow, 2, pipe, now);
+    go_on(flow, (lowest, 2), (lost_before, window), context, now);
 }
 
-/// ACKs clock the rest of the ramp, if there is a rest.
-fn go_on_from(flow: &mut Flow, next: Seq, lost_before: Instant, delivered: u32) {
+/// Sends up to `room` more of the ramp; ACKs clock the rest, if there is a rest.
+fn go_on(
+    flow: &mut Flow,
+    (next, room): (Seq, u32),
+    (lost_before, mut window): (Instant, Window),
+    context: &mut Context<'_, impl Sink>,
+    now: Instant,
+) {
+    let waiting = flow.cache.iter().filter(|entry| is_waiting(flow, entry)).count() as u32;
+    let count = room.min(QUEUED_MAX.saturating_sub(waiting));
+    if count == 0 {
+        return;
+    }
+    let (next, sent) = resend_lost(flow, (next, count), lost_before, (context, now));
+    window.on_sent(sent, now);
     let is_done = next.at_or_after(flow.last_seen);
     flow.phase = match is_done {
         true => Phase::Steady,
-        false => Phase::Ramping { lost_before, next, delivered },
+        false => Phase::Ramping { lost_before, next, window },
     };
 }
 
-/// Re-sends up to `count` lost segments from `from` upwards; returns where to go on.
+/// Re-sends up to `count` lost segments from `from` upwards; returns where to go on, and how many.
 fn resend_lost(
     flow: &mut Flow,
     (from, count): (Seq, u32),
     lost_before: Instant,
     (context, now): (&mut Context<'_, impl Sink>, Instant),
-) -> Seq {
+) -> (Seq, u32) {
     let queued_before = flow.requeued_departed;
     let is_lost = |entry: &Entry| match entry.copy {
         Copy::Queued => false,
@@ -404,7 +474,7 @@ fn resend_lost(
         flow.episode_end = Some(flow.last_seen);
         arm_round_trip(flow, context.config, now);
     }
-    if left > 0 { flow.last_seen } else { next }
+    (if left > 0 { flow.last_seen } else { next }, count - left)
 }
 
 /// A notice says that the link is gone: nothing is sent any more but a slow probe.
