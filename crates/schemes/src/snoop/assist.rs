@@ -31,7 +31,7 @@ use wire::tcp::Seq;
 /// What departed so long ago is left to the sender, if that is more than four round trips. It
 /// measures the round trip of what it has not sent again itself: 20 s make a retransmission timeout
 /// of a minute. 1 s, the least timeout by RFC 6298, section 2.4.
-const TOO_LATE: Duration = Duration::from_secs(1);
+const TOO_LATE: Duration = Duration::from_secs(4);
 
 /// A new ACK covers what the sender had sent again, last at `repeated_at`, and stops short.
 #[cold]
