@@ -30,8 +30,12 @@ use wire::tcp::Seq;
 
 /// What departed so long ago is left to the sender, if that is more than four round trips. It
 /// measures the round trip of what it has not sent again itself: 20 s make a retransmission timeout
-/// of a minute. 1 s, the least timeout by RFC 6298, section 2.4.
+/// of a minute. But to send a hole in every round trip takes long pipes seconds, in which the link
+/// is idle.
 const TOO_LATE: Duration = Duration::from_secs(4);
+
+/// Any path takes so many segments at once: a sender's initial window (RFC 6928).
+const LEAST: u64 = 10;
 
 /// A new ACK covers what the sender had sent again, last at `repeated_at`, and stops short.
 #[cold]
@@ -87,9 +91,8 @@ fn ramp_if_faster(
         let hop = flow.round_trip.shortest();
         // What fitted took the loaded round trip of the whole path.
         let segments = fitted * hop.as_nanos() / (window + wired).as_nanos().max(1);
-        let segments = u32::try_from(segments).unwrap_or(u32::MAX).max(2);
-        let pipe = restart::Pipe { segments, round_trip: hop };
-        restart::ramp(flow, (settled_at, Some(pipe)), context, now);
+        let pipe = restart::Pipe::new(segments.max(LEAST), hop);
+        restart::ramp(flow, (settled_at, pipe), context, now);
     }
     is_faster
 }

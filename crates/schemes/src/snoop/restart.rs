@@ -28,7 +28,7 @@ use sansio::{Cause, Duration, Instant, Priority, Side, Sink};
 use wire::tcp::Seq;
 
 /// Where a flow stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Normal traffic.
     Steady,
@@ -51,45 +51,51 @@ pub(super) enum Phase {
         /// Where to go on.
         next: Seq,
         /// What may be under way.
-        window: Window,
+        window: Box<Window>,
     },
 }
 
 /// How many copies of a ramp may be under way, in segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     /// Deliveries counted when the ramp began.
     delivered_before: u32,
-    /// What it begins with; each delivery makes it one longer.
-    first: u32,
     /// Copies sent.
     sent: u32,
-    /// What it may fill, if that is known,
-    pipe: Option<Pipe>,
-    /// and when the copies sent will have departed into it.
+    /// When those will have departed into the pipe.
     departed_at: Instant,
+    pipe: Pipe,
+    /// What the window begins with; each delivery makes it one longer.
+    first: u16,
 }
 
-/// What the way to the mobile host and back holds.
+/// What the way to the mobile host and back holds without a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pipe {
-    /// So many segments without a queue
-    pub(super) segments: u32,
-    /// in such a round trip.
-    pub(super) round_trip: Duration,
+    segments: u16,
+    /// One segment's share of the round trip.
+    interval_ns: u32,
 }
 
 impl Pipe {
-    /// One segment's share of the round trip.
+    const UNKNOWN: Pipe = Pipe { segments: u16::MAX, interval_ns: 0 };
+
+    /// So many segments in such a round trip.
+    pub(super) fn new(segments: u64, round_trip: Duration) -> Pipe {
+        let segments = u16::try_from(segments).unwrap_or(u16::MAX).max(1);
+        let interval = round_trip.as_nanos() / u64::from(segments);
+        Pipe { segments, interval_ns: u32::try_from(interval).unwrap_or(u32::MAX) }
+    }
+
     fn interval(self) -> Duration {
-        (self.round_trip / u64::from(self.segments.max(1))).max(Duration::from_nanos(1))
+        Duration::from_nanos(self.interval_ns.into())
     }
 }
 
 impl Window {
-    fn new(flow: &Flow, first: u32, pipe: Option<Pipe>, now: Instant) -> Window {
+    fn new(flow: &Flow, first: u16, pipe: Pipe, now: Instant) -> Window {
         let delivered_before = flow.evidence.delivered();
-        Window { delivered_before, first, sent: 0, pipe, departed_at: now }
+        Window { delivered_before, sent: 0, departed_at: now, pipe, first }
     }
 
     /// How many more may be sent now: what is on its way, and a short queue.
@@ -97,25 +103,24 @@ impl Window {
         // Copies of an earlier ramp may arrive now, too.
         let delivered = flow.evidence.delivered().wrapping_sub(self.delivered_before);
         let delivered = delivered.min(self.sent);
-        let grown = self.first.saturating_add(delivered);
-        let (window, unpaced) = match self.pipe {
-            None => (grown, u32::MAX),
-            Some(pipe) => {
-                let queued = self.departed_at.since(now).as_nanos() / pipe.interval().as_nanos();
-                let queued = u32::try_from(queued).unwrap_or(u32::MAX);
-                let most = pipe.segments.saturating_add(QUEUED_MAX.min(pipe.segments / 4));
-                (grown.min(most), QUEUED_MAX.saturating_sub(queued))
-            }
-        };
-        window.saturating_sub(self.sent - delivered).min(unpaced)
+        let window = u32::from(self.first).saturating_add(delivered);
+        let under_way = self.sent - delivered;
+        if self.pipe == Pipe::UNKNOWN {
+            return window.saturating_sub(under_way);
+        }
+        let segments = u32::from(self.pipe.segments);
+        let most = segments + QUEUED_MAX.min(segments / 4);
+        let ahead = self.departed_at.since(now).as_nanos();
+        let queued = ahead.checked_div(self.pipe.interval_ns.into()).unwrap_or(0);
+        let queued = u32::try_from(queued).unwrap_or(u32::MAX);
+        window.min(most).saturating_sub(under_way).min(QUEUED_MAX.saturating_sub(queued))
     }
 
     /// So many copies were sent.
     fn on_sent(&mut self, count: u32, now: Instant) {
         self.sent = self.sent.saturating_add(count);
-        if let Some(pipe) = self.pipe {
-            self.departed_at = self.departed_at.max(now) + pipe.interval() * u64::from(count);
-        }
+        let took = self.pipe.interval() * u64::from(count);
+        self.departed_at = self.departed_at.max(now) + took;
     }
 }
 
@@ -127,7 +132,7 @@ enum Proof {
 }
 
 impl Phase {
-    pub(super) fn is_probing(self) -> bool {
+    pub(super) fn is_probing(&self) -> bool {
         matches!(self, Phase::Probing { .. })
     }
 }
@@ -246,7 +251,7 @@ pub(super) fn on_timer(flow: &mut Flow, context: &mut Context<'_, impl Sink>, no
             let at = (now + interval).max(context.shared.air.admits_at());
             flow.timers.set(Timer::Restart, at);
         }
-        Phase::Waiting { lost_before } => ramp(flow, (lost_before, None), context, now),
+        Phase::Waiting { lost_before } => ramp(flow, (lost_before, Pipe::UNKNOWN), context, now),
     }
 }
 
@@ -321,9 +326,10 @@ fn on_mobile_back(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: In
             let proof = if probe_answered { Proof::Certain } else { Proof::Likely };
             on_link_back(flow, (proof, lost_before), context, now);
         }
-        Phase::Ramping { lost_before, next, window } => {
+        Phase::Ramping { lost_before, next, ref window } => {
             let room = window.room(flow, now);
             if room > 0 {
+                let window = window.clone();
                 go_on(flow, (next, room), (lost_before, window), context, now);
             }
         }
@@ -349,7 +355,7 @@ fn on_link_back(
     let did = if flush { "link is back: flush" } else { "link is back: lowest segment" };
     rule(context.sink, flow.key, None, ("RESTART", did, lowest.0.into()));
     if flush {
-        let window = Window::new(flow, count, None, now);
+        let window = Box::new(Window::new(flow, QUEUED_MAX as u16, Pipe::UNKNOWN, now));
         go_on(flow, (lowest, count), (lost_before, window), context, now);
     } else {
         resend_lost(flow, (lowest, count), lost_before, (context, now));
@@ -395,21 +401,21 @@ fn on_move(
         && flow.last_ack.is_some_and(|ack| flow.cache.find(ack).is_some())
     {
         flow.timers.stop(Timer::Restart);
-        ramp(flow, (lost_before, None), context, now);
+        ramp(flow, (lost_before, Pipe::UNKNOWN), context, now);
     }
 }
 
-/// The first step of the ramp. It fills the `pipe`, where that is known.
+/// The first step of the ramp, which fills the pipe, where that is known.
 pub(super) fn ramp(
     flow: &mut Flow,
-    (lost_before, pipe): (Instant, Option<Pipe>),
+    (lost_before, pipe): (Instant, Pipe),
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) {
     flow.phase = Phase::Steady;
     let Some(lowest) = flow.lowest_missing() else { return };
     rule(context.sink, flow.key, None, ("RESTART", "ramp", lowest.0.into()));
-    let window = Window::new(flow, 2, pipe, now);
+    let window = Box::new(Window::new(flow, 2, pipe, now));
     go_on(flow, (lowest, 2), (lost_before, window), context, now);
 }
 
@@ -417,7 +423,7 @@ pub(super) fn ramp(
 fn go_on(
     flow: &mut Flow,
     (next, room): (Seq, u32),
-    (lost_before, mut window): (Instant, Window),
+    (lost_before, mut window): (Instant, Box<Window>),
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) {
