@@ -143,6 +143,29 @@ fn mod_1_without_sack_the_agent_helps_through_a_recovery_of_many_holes() {
 }
 
 #[test]
+fn mod_1_what_the_agent_sends_again_fills_the_pipe_and_no_more() {
+    let mut drill = Drill::modern();
+    drill.timestamp = Some(5);
+    drill.segments(0, 1).after_millis(10).ack(1000).after_millis(30);
+    // Of 400 every second one is lost; a window takes 40 ms, of which the last hop has 10.
+    drill.segments(2, 400).after_millis(10);
+    for _ in 0..200 {
+        drill.ack(1000);
+    }
+    drill.after_millis(30).data(1000..2000).after_millis(10).quietly();
+    drill.timestamp = Some(6);
+    let pipe = 200 * 10 / (10 + 30);
+    let mut most = 0;
+    for arrived in (3..400).step_by(2) {
+        // A copy that fills a hole is acknowledged together with the segment behind it.
+        drill.ack(arrived * 1000).after_millis(1);
+        let sent = drill.statistics().retransmissions;
+        most = most.max(sent.saturating_sub(u64::from(arrived) - 3));
+    }
+    assert!(most > pipe / 2 && most <= pipe + pipe / 4, "{most} under way, {pipe} fit");
+}
+
+#[test]
 fn snoop_data_4_a_repeat_that_crosses_its_ack_needs_no_other() {
     let mut drill = recovering();
     drill.quietly();

@@ -13,8 +13,8 @@ fn modern_leaves_a_sender_without_sack_no_slower_than_it_was() {
          loss = \"0.05%\"\noutage = \"every=4s,length=170ms\"",
         // Of the lab: the sender's own recovery keeps it busy, and copies fill its queue again.
         "rate = \"2Mbit/s\"\ndelay = \"2ms\"\nqueue = \"20p\"\nwired-delay = \"3ms\"",
-        // A long pipe: slow start loses a thousand segments, and copies in crowds would be lost.
-        "rate = \"100Mbit/s\"\ndelay = \"12ms\"\nqueue = \"500p\"\nwired-delay = \"18ms\"",
+        // A long pipe: slow start loses hundreds, and copies in crowds would be lost again.
+        "rate = \"20Mbit/s\"\ndelay = \"12ms\"\nqueue = \"100p\"\nwired-delay = \"18ms\"",
     ] {
         let text = format!(
             "{link}\ndepartures = \"device\"\nwired-rate = \"1Gbit/s\"\nduration = \"10s\"\n\
