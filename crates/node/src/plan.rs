@@ -4,8 +4,8 @@ use crate::cell::addresses;
 use crate::host::{Application, Host};
 use crate::roaming::{Roaming, stack};
 use crate::scenario::{
-    Amount, BitErrors, Case, Channel, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
-    Served, Size, Switch, Time, Told, Traffic, radio,
+    Amount, BitErrors, Case, Channel, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario,
+    Sender, Served, Size, Switch, Time, Told, Traffic, radio,
 };
 use link::preset::Pair;
 use link::{Limit, channel, hop, outage};

@@ -190,7 +190,7 @@ impl Network {
             wires: Vec::with_capacity((plan.triples * TRIPLE_WIRES) as usize),
             away: Vec::new(),
             forgetting: Vec::new(),
-            shares_air: plan.radio.half_duplex || plan.channel == Channel::Shared,
+            shares_air: plan.radio.half_duplex,
             shape: if plan.mobiles > 1 { Shape::Cell } else { Shape::Triples },
             mobile: plan.mobile_scheme(),
         };
@@ -198,6 +198,7 @@ impl Network {
             let (nodes, wires, roam) = Roam::new(plan, roaming, seed);
             (network.nodes, network.wires) = (nodes, wires);
             network.shape = Shape::Roam(Box::new(roam));
+            network.shares_air |= plan.channel == Channel::Shared;
             return network;
         }
         let (scheme, tcp) = (plan.base_station(), Rc::new(plan.tcp));

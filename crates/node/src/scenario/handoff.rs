@@ -207,7 +207,11 @@ impl Scenario {
                 return refuse("cells", &self.cells, "a handoff beside it, as in every=8s,overlap");
             }
             if self.channel == Channel::Shared {
-                return refuse("channel", &self.channel, "a handoff beside it, as in every=8s,gap=0s");
+                return refuse(
+                    "channel",
+                    &self.channel,
+                    "a handoff beside it, as in every=8s,gap=0s",
+                );
             }
             return Ok(());
         };
