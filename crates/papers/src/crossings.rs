@@ -9,7 +9,7 @@
 use node::Plan;
 use node::plan::Way;
 use node::roaming::address;
-use sansio::{Duration, EventKind, HandoffStage, Instant, Packet, Side};
+use sansio::{Duration, EventKind, HandoffStage, Instant, Packet, Payload, Side};
 use trace::handoffs::OUT_OF_CELL;
 use trace::metrics::TransferSpec;
 use trace::{CellChange, NodeId, Record, What};
@@ -27,7 +27,9 @@ pub struct Crossing {
     pub complete: Option<Duration>,
     /// The sender's first segment after that.
     pub sent_after_complete: Option<Duration>,
-    /// The sender's timeouts until it goes on.
+    /// The longest time without a segment of new data from the sender that begins within 5 s.
+    pub silent: Duration,
+    /// The sender's timeouts until data gets through again.
     pub timeouts: Vec<Duration>,
     /// Data gets through again: the next byte in order at the receiver after the longest time
     /// without one that begins within 5 s. The time until then is the pause. None if nothing was
@@ -36,6 +38,9 @@ pub struct Crossing {
     /// From then on until the first instant after which data comes at 95 % of the radio's peak for
     /// half a second; none if the next crossing or the end comes first.
     pub regrown: Option<Duration>,
+    /// From [`Crossing::resumed`] until the congestion window is as large as the receiver's, having
+    /// been smaller.
+    pub opened: Option<Duration>,
     /// Segments with payload that were sent where their receiver was not.
     pub lost_data: u32,
     /// And ACKs.
@@ -72,9 +77,13 @@ pub(crate) struct Meter {
     since: Option<(Instant, u16, u16)>,
     /// Bytes in order at the receiver since the crossing: when, and how many by then.
     progress: Vec<(Instant, u64)>,
+    /// New data from the sender: one past its last byte, and when it went.
+    newest: (u64, Instant),
     cwnd: u32,
     flight: u32,
     rto: Duration,
+    /// The receiver's window.
+    window: u32,
 }
 
 /// A pause that begins later belongs to something else.
@@ -102,9 +111,11 @@ impl Meter {
             crossings: Vec::new(),
             since: None,
             progress: Vec::new(),
+            newest: (0, Instant::ZERO),
             cwnd: 0,
             flight: 0,
             rto: Duration::ZERO,
+            window: plan.tcp.receive_buffer_bytes,
         }
     }
 
@@ -127,13 +138,7 @@ impl Meter {
             }
             What::Lost { packet, cause: OUT_OF_CELL, .. } => self.on_lost(packet),
             What::Sent { packet, .. } if record.node == self.spec.sender => {
-                if !packet.payload.is_empty()
-                    && packet.as_tcp().is_some()
-                    && let Some((crossing, at)) = self.current(now)
-                    && crossing.complete.is_some()
-                {
-                    crossing.sent_after_complete.get_or_insert(at);
-                }
+                self.on_sent(packet, now);
             }
             _ => {}
         }
@@ -178,8 +183,28 @@ impl Meter {
         let Some(resumed_at) = resumed_at else { return };
         let resumed = resumed_at.since(crossed_at);
         crossing.resumed = Some(resumed);
+        crossing.opened = crossing.opened.and_then(|at| (at > resumed).then(|| at - resumed));
         crossing.timeouts.retain(|timeout| *timeout < resumed);
         crossing.regrown = regrown(&self.progress, resumed_at, self.peak_bps);
+    }
+
+    fn on_sent(&mut self, packet: &Packet, now: Instant) {
+        let Payload::Virtual { offset, length, .. } = packet.payload else { return };
+        let (newest, last) = self.newest;
+        let end = offset + u64::from(length);
+        if end > newest {
+            self.newest = (end, now);
+        }
+        let Some((crossing, at)) = self.current(now) else { return };
+        if crossing.complete.is_some() {
+            crossing.sent_after_complete.get_or_insert(at);
+        }
+        if end > newest {
+            let crossed_at = Instant::ZERO + crossing.at;
+            let silent = now.since(last.max(crossed_at));
+            let began = last <= crossed_at + WITHIN;
+            crossing.silent = crossing.silent.max(if began { silent } else { Duration::ZERO });
+        }
     }
 
     fn on_event(&mut self, node: NodeId, kind: &EventKind, now: Instant) {
@@ -198,8 +223,12 @@ impl Meter {
         }
         match kind {
             EventKind::Window { cwnd, flight, .. } => {
+                let opens = self.cwnd < self.window && *cwnd >= self.window;
                 (self.cwnd, self.flight) = (*cwnd, *flight);
-                if let Some((crossing, _)) = self.current(now) {
+                if let Some((crossing, at)) = self.current(now) {
+                    if opens {
+                        crossing.opened = Some(at);
+                    }
                     let window = &mut crossing.cwnd;
                     (window.least, window.last) = (window.least.min(*cwnd), *cwnd);
                 }

@@ -336,4 +336,24 @@ mod tests {
             assert!(text.parse::<Handoff>().is_err(), "{text}");
         }
     }
+
+    #[test]
+    fn a_shared_channel_needs_a_few_cells_and_a_rate() {
+        let complete = |text: &str| {
+            let draft = super::super::parse("test", text).expect("keys and values are known");
+            Scenario::complete(draft)
+        };
+        let moves = "handoff = \"every=8s,overlap\"\nchannel = \"shared\"\n";
+        let scenario = complete(&format!("{moves}cells = 16")).expect("16 cells");
+        assert_eq!(scenario.channel, Channel::Shared);
+        for (text, expected) in [
+            ("channel = \"shared\"", "a handoff beside it"),
+            (&format!("{moves}cells = 17"), "per-cell beside cells = 17"),
+        ] {
+            let error = complete(text).expect_err(text);
+            assert_eq!(error.key, "channel");
+            assert!(error.expected.starts_with(expected), "{error}");
+        }
+        assert!("own".parse::<Channel>().is_err());
+    }
 }

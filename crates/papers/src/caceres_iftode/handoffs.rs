@@ -257,8 +257,9 @@ fn resumes(results: &Results, motion: Motion, (least, theirs, most): (f64, f64, 
     .because(format!(
         "50 ms are an input here, and a packet's way is added. The timeout comes after the \
          completion at {:.0} % of crossings. Told when the greeting is answered, as the text says, \
-         the mobile host goes on {} ms after the completion: its data need the new base station \
-         only.",
+         the mobile host goes on {} ms after the completion: what it sends gets through, but the \
+         ACK still goes to the old base station and is lost, and so it waits for a timeout after \
+         all.",
         percent(plain, late),
         text(answered)
     ))

@@ -128,3 +128,53 @@ fn a_transfer_survives_handoffs_beside_every_scheme() {
         }
     }
 }
+
+/// Bytes of two downloads in ten seconds, each in a cell of its own.
+fn two_cells(text: &str) -> u64 {
+    let all = "rate = \"2Mbit/s\"\nduration = \"10s\"\ntcp = \"cubic\"\nmobiles = 2\n\
+               handoff = \"at=1000s,overlap\"\nschemes = \"plain\"\n";
+    let draft = parse("test", &format!("{all}{text}")).expect("a scenario");
+    let scenario = Scenario::complete(draft).expect("a complete scenario");
+    let plan = Plan::new(&scenario, &scenario.cases()[0]).expect("a plan");
+    let outcome = sim::run(&plan, 1, trace::Nothing);
+    assert_eq!(outcome.failures, [], "{text}");
+    outcome.measures.transfers.iter().map(|transfer| transfer.delivered_bytes).sum()
+}
+
+/// One channel carries what one cell does, however many cells there are.
+#[test]
+fn cells_on_one_channel_share_its_rate_and_cells_of_their_own_do_not() {
+    let second = 2e6 / 8.0;
+    for direction in ["down", "up"] {
+        let way = format!("direction = \"{direction}\"\n");
+        let own = two_cells(&way) as f64 / second;
+        let shared = two_cells(&format!("{way}channel = \"shared\"")) as f64 / second;
+        assert!(own > 17.0 && own < 20.0, "{direction}, each its own: {own} s of air");
+        assert!(shared > 8.5 && shared < 10.0, "{direction}, one for both: {shared} s of air");
+    }
+    let both = |channel| {
+        two_cells(&format!("direction = \"both\"\nhalf-duplex = true\n{channel}")) as f64 / second
+    };
+    let (own, shared) = (both(""), both("channel = \"shared\""));
+    assert!(own > 16.0 && own < 20.0, "half duplex, each its own: {own} s of air");
+    assert!(shared > 8.0 && shared < 10.0, "half duplex, one for both: {shared} s of air");
+}
+
+/// EXP-CI-F2: a host that is in two cells at once has no more air than one that stays.
+#[test]
+fn on_one_channel_overlapping_cells_are_not_faster_than_no_motion() {
+    let goodput = |channel: &str, handoff: &str| {
+        let text = format!(
+            "rate = \"2Mbit/s\"\nsize = \"4MB\"\nhosts = \"1995\"\ntcp = \"tahoe\"\n\
+             direction = \"up\"\nqueue = \"50p\"\nwired-delay = \"100us\"\ndelay = \"100us\"\n\
+             schemes = \"plain\"\nchannel = \"{channel}\"\nhandoff = \"{handoff}\""
+        );
+        let draft = parse("test", &text).expect("a scenario");
+        let scenario = Scenario::complete(draft).expect("a complete scenario");
+        let plan = Plan::new(&scenario, &scenario.cases()[0]).expect("a plan");
+        run(&plan, 1).ended_at
+    };
+    let (still, moving) = ("at=1000s,overlap", "every=4s,first=3s,overlap");
+    assert!(goodput("shared", moving) >= goodput("shared", still));
+    assert!(goodput("per-cell", moving) < goodput("per-cell", still));
+}
