@@ -161,7 +161,7 @@ fn in_time(results: &Results) -> Vec<Figure> {
         name: name.into(),
         colour: 0,
         form: Form::Line,
-        points: points.into_iter().map(|(x, y)| Point { x, y, interval: None }).collect(),
+        points: steps(points),
     };
     let marks = Series {
         name: "cell boundary crossings".into(),
@@ -196,6 +196,16 @@ fn in_time(results: &Results) -> Vec<Figure> {
             line("congestion window", windows.collect()),
         ),
     ]
+}
+
+/// A value stands until the next one.
+fn steps(points: Vec<(f64, f64)>) -> Vec<Point> {
+    let mut steps: Vec<Point> = Vec::new();
+    for (x, y) in points {
+        let last = steps.last().map_or(y, |last| last.y);
+        steps.extend([last, y].map(|y| Point { x, y, interval: None }));
+    }
+    steps
 }
 
 /// Figures 5 to 8: the first crossing of a run, from just before it until data flows again.
@@ -249,7 +259,7 @@ fn single_handoff(
             one("sent", 0, Form::OursApart, points(&timeline.data)),
             one("sent again", 1, Form::OursApart, points(&timeline.end_to_end)),
             one("lost", 3, Form::PublishedApart, points(&timeline.lost)),
-            one("ACKs", 2, Form::Ours, points(&timeline.acks)),
+            one("ACKs", 2, Form::OursApart, points(&timeline.acks)),
             one("crossing, routes", 4, Form::OursApart, stages.collect()),
         ],
     })
