@@ -84,8 +84,8 @@ fn three_seconds(results: &Results) -> Judged {
     Judged::number("s", two, (3.0, "2.8 to 3.2 s with two timeouts"), vec![criterion(holds, what)])
         .with_points(points)
         .because(format!(
-            "A timer of two ticks of 500 ms fires 0.5 to 1 s after it was set, and again 2 s later; \
-             then the lost window is sent again before anything new. {one:.1} % of crossings have \
+            "A timer of two ticks of 500 ms fires 0.5 to 1 s after it was set, and again 2 s \
+             later; then the lost window is sent again before anything new. {one:.1} % of crossings have \
              one timeout, as the last one of figure 3: our estimator keeps nanoseconds, in which a \
              round trip of 80 ms never makes three ticks; BSD's rounded ticks now and then did."
         ))

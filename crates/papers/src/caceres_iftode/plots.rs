@@ -250,8 +250,8 @@ fn single_handoff(
         title: title.into(),
         caption: format!(
             "Seed {seed}, {BEFORE} s before its first crossing until {AFTER} s after data gets \
-             through again. Marks at the bottom: the crossing, the mobile host's new route, the old \
-             base station's."
+             through again. Marks at the bottom: the crossing, the mobile host's new route, the \
+             old base station's."
         ),
         x: axis("time, s"),
         y: axis("sequence number, KB"),

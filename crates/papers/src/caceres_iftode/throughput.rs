@@ -337,8 +337,8 @@ fn ethernet(results: &Results) -> Judged {
     )
     .with_points(points)
     .because(
-        "In the table of values \"published\" is our own over the radio. A medium is a rate, a delay \
-         and an air for one packet at a time here, so at one rate little is left to differ."
+        "In the table of values \"published\" is our own over the radio. A medium is a rate, a \
+         delay and an air for one packet at a time here, so at one rate little is left to differ."
             .into(),
     )
 }
