@@ -85,9 +85,10 @@ fn three_seconds(results: &Results) -> Judged {
         .with_points(points)
         .because(format!(
             "A timer of two ticks of 500 ms fires 0.5 to 1 s after it was set, and again 2 s \
-             later; then the lost window is sent again before anything new. {one:.1} % of crossings have \
-             one timeout, as the last one of figure 3: our estimator keeps nanoseconds, in which a \
-             round trip of 80 ms never makes three ticks; BSD's rounded ticks now and then did."
+             later; then the lost window is sent again before anything new. {one:.1} % of \
+             crossings have one timeout, as the last one of figure 3: our estimator keeps \
+             nanoseconds, in which a round trip of 80 ms never makes three ticks; \
+             BSD's rounded ticks now and then did."
         ))
 }
 
