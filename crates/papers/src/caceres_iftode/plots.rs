@@ -8,6 +8,7 @@ use super::{
 };
 use crate::runs::Results;
 use report::figure::{Axis, Figure, Form, Point, Series};
+use sansio::Duration;
 use trace::timeline::Timeline;
 
 /// Those whose studies were run.
@@ -242,7 +243,7 @@ fn single_handoff(
         shown.map(|(at, offset)| Point { x: at - begin, y: kb(offset), interval: None }).collect()
     };
     let moment = |at: f64| Point { x: at + BEFORE, y: 0.0, interval: None };
-    let stages = [Some(crossing.at * 0), crossing.route_changed, crossing.old_told];
+    let stages = [Some(Duration::ZERO), crossing.route_changed, crossing.old_told];
     let stages = stages.into_iter().flatten().map(|at| moment(at.as_secs_f64()));
     let one = |name: &str, colour, form, points| Series { name: name.into(), colour, form, points };
     Some(Figure {
