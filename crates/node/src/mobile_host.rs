@@ -8,7 +8,7 @@
 
 use crate::Host;
 use crate::divert::{Diverted, divert};
-use sansio::{Deadline, Engine, Input, Instant, PacketRef, Priority, Side, Sink};
+use sansio::{Deadline, Engine, Input, Instant, Notice, PacketRef, Priority, Side, Sink};
 use schemes::MobileScheme;
 use std::collections::VecDeque;
 
@@ -19,6 +19,8 @@ pub struct MobileHost {
     engine: MobileScheme,
     /// From one to the other; empty between two inputs.
     between: Between,
+    /// Notices that the machine still works on, and when each is done.
+    heard: VecDeque<(Notice, Instant)>,
 }
 
 /// Packets between host and engine, with the side of the one that they come from: HOST, or RADIO
@@ -28,7 +30,7 @@ type Between = VecDeque<(Side, PacketRef)>;
 impl MobileHost {
     /// A host behind an engine.
     pub fn new(host: Host, engine: MobileScheme) -> Self {
-        MobileHost { host, engine, between: Between::new() }
+        MobileHost { host, engine, between: Between::new(), heard: VecDeque::new() }
     }
 
     /// The host.
@@ -68,6 +70,14 @@ impl MobileHost {
         engine.handle(input, &mut outputs, now);
     }
 
+    /// The machine's own TCP and its engine learn of a notice.
+    fn tell(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
+        if self.engine.asks_own_tcp(&notice) {
+            self.with_host(sink, |host, sink| host.fast_retransmit(sink, now));
+        }
+        self.give_to_engine(Input::Notice(notice), sink, now);
+    }
+
     /// Hands on what lies between the two until nothing does.
     fn settle(&mut self, sink: &mut impl Sink, now: Instant) {
         while let Some((side, packet)) = self.between.pop_front() {
@@ -88,6 +98,11 @@ impl Engine for MobileHost {
                 self.give_to_engine(Input::Arrival { side: Side::RADIO, packet }, sink, now);
             }
             Input::Timer => {
+                while self.heard.front().is_some_and(|(_, at)| *at <= now)
+                    && let Some((notice, _)) = self.heard.pop_front()
+                {
+                    self.tell(notice, sink, now);
+                }
                 if self.engine.next_at().is_some_and(|at| at <= now) {
                     self.give_to_engine(Input::Timer, sink, now);
                 }
@@ -96,10 +111,11 @@ impl Engine for MobileHost {
                 }
             }
             Input::Notice(notice) => {
-                if self.engine.asks_own_tcp(&notice) {
-                    self.with_host(sink, |host, sink| host.fast_retransmit(sink, now));
+                let after = self.engine.told_after();
+                match after.is_zero() {
+                    true => self.tell(notice, sink, now),
+                    false => self.heard.push_back((notice, now + after)),
                 }
-                self.give_to_engine(input, sink, now);
             }
             Input::Verdict { .. } => {}
         }
@@ -107,6 +123,9 @@ impl Engine for MobileHost {
     }
 
     fn next_deadline(&self) -> Option<Deadline> {
-        Deadline::earlier(self.host.next_deadline(), self.engine.next_deadline())
+        let timer = "notice";
+        let heard = self.heard.front().map(|(_, at)| Deadline { at: *at, timer });
+        let engines = Deadline::earlier(self.host.next_deadline(), self.engine.next_deadline());
+        Deadline::earlier(engines, heard)
     }
 }

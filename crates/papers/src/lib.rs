@@ -15,6 +15,8 @@
 //! as calibrated; an experiment that cannot be repeated yet is listed with what it needs; a value
 //! that was not published has no target.
 
+pub mod caceres_iftode;
+mod crossings;
 mod judged;
 mod paper;
 mod runs;
@@ -22,6 +24,7 @@ mod setup;
 pub mod snoop;
 mod watch;
 
+pub use crossings::Crossing;
 pub use judged::{Criterion, Judged, Point, Verdict};
 pub use paper::{Content, Experiment, Paper, Study, select};
 pub use runs::{Error, Outcome, Results, Selected, run};
@@ -29,4 +32,4 @@ pub use setup::setup;
 pub use watch::{Air, Watched};
 
 /// The papers, in the order of their listing.
-pub static PAPERS: [&Paper; 1] = [&snoop::PAPER];
+pub static PAPERS: [&Paper; 2] = [&snoop::PAPER, &caceres_iftode::PAPER];

@@ -6,7 +6,8 @@ use link::Limit;
 use link::hop;
 use node::Scenario;
 use node::plan::Transfer;
-use node::scenario::{Departures, Size, Time};
+use node::roaming::Pace;
+use node::scenario::{Channel, Departures, Size, Time};
 use tcp::config::{DelayedAck, IdleRestart, RepeatedFastRetransmit, TimerModel};
 
 /// Name and value of everything that makes the runs of a study what they are.
@@ -34,7 +35,6 @@ pub fn setup(
         ("wired path", hop(&plan.wired.down)),
         ("base station told of", told(plan.departures)),
         ("schemes", list(|one| one.case.scheme.clone())),
-        ("snoop", agent()),
         ("senders", list(|one| one.case.sender.name().to_owned())),
         ("hosts", hosts(&plan.tcp)),
         ("timers", timers(&plan.tcp)),
@@ -44,6 +44,23 @@ pub fn setup(
         ("given up after", format!("{:.0} s", plan.until.as_secs_f64())),
         ("seeds", format!("{} to {}", scenario.seed, scenario.seed + seeds.saturating_sub(1))),
     ];
+    if outcomes.iter().any(|one| one.case.scheme.contains("snoop")) {
+        setup.insert(5, ("snoop", agent()));
+    }
+    if let Some(roaming) = &plan.roaming {
+        let channel = match plan.channel {
+            Channel::PerCell => "each its own channel",
+            Channel::Shared => "one channel",
+        };
+        let daemons = match roaming.pace {
+            Pace::Strict => "50 ms for a greeting, 100 ms for a notice",
+            Pace::Modern => "no time for a message",
+        };
+        let cells = roaming.cells;
+        setup.push(("cells", format!("{cells}, {channel}; daemons take {daemons}")));
+        setup.push(("handoffs", list(|one| format!("`{}`", one.case.handoff))));
+        setup.push(("directions", list(|one| one.case.direction.to_string())));
+    }
     if !study.adjusted.is_empty() {
         setup.push(("set beside the file", study.adjusted.to_owned()));
     }

@@ -1,6 +1,7 @@
 //! What the papers speak of and no other measure has: idle gaps, packets sent again by two, the
-//! share of packets lost on the air.
+//! share of packets lost on the air; and what happens at crossings ([`crate::crossings`]).
 
+use crate::crossings::{self, Crossing};
 use node::Plan;
 use sansio::{Cause, Duration, Instant, Packet, Payload, Side};
 use std::collections::BTreeSet;
@@ -20,7 +21,7 @@ pub struct Air {
 }
 
 /// What was seen in one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
     /// Times of more than 500 ms in which the transfer delivered nothing.
     pub idle_gaps: u64,
@@ -30,6 +31,8 @@ pub struct Watched {
     pub data: Air,
     /// Packets of 40 bytes from the mobile host: ACKs without options.
     pub acks: Air,
+    /// What happened at each crossing of the mobile host.
+    pub crossings: Vec<Crossing>,
 }
 
 /// Watches the first transfer of a run.
@@ -41,6 +44,7 @@ pub(crate) struct Watch {
     end_to_end: BTreeSet<u64>,
     local: BTreeSet<u64>,
     watched: Watched,
+    crossings: Option<crossings::Meter>,
 }
 
 impl Watch {
@@ -53,6 +57,7 @@ impl Watch {
             end_to_end: BTreeSet::new(),
             local: BTreeSet::new(),
             watched: Watched::default(),
+            crossings: plan.roaming.as_ref().map(|_| crossings::Meter::new(plan, spec)),
         }
     }
 
@@ -62,6 +67,7 @@ impl Watch {
         let waited = seconds - self.delivered_at.as_secs_f64();
         self.watched.idle_gaps += u64::from(!is_complete && waited > IDLE_GAP.as_secs_f64());
         self.watched.resent_by_both = self.local.intersection(&self.end_to_end).count() as u64;
+        self.watched.crossings = self.crossings.map(crossings::Meter::finish).unwrap_or_default();
         self.watched
     }
 
@@ -83,6 +89,9 @@ impl Observer for Watch {
     fn record(&mut self, record: &Record<'_>) {
         let (sender, base, receiver) = (self.spec.sender, self.spec.base, self.spec.receiver);
         let node = record.node;
+        if let Some(crossings) = &mut self.crossings {
+            crossings.record(record);
+        }
         match record.what {
             What::Sent { packet, .. } => {
                 let Payload::Virtual { offset, .. } = packet.payload else { return };

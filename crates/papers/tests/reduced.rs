@@ -47,6 +47,39 @@ fn the_shapes_of_the_snoop_paper_hold() {
     }
 }
 
+/// Of 100, which the share of a few phases needs.
+const CROSSING_SEEDS: u32 = 20;
+
+#[test]
+fn crossings_cost_and_save_what_caceres_and_iftode_say() {
+    let (results, judged) = run(&["EXP-CI"], Some(CROSSING_SEEDS));
+    assert_eq!(results.failures(), [""; 0]);
+    for (id, judged) in judged {
+        let expected = match id {
+            "EXP-CI-F2-a" | "EXP-CI-F2-b" | "EXP-CI-F2-c" | "EXP-CI-F2-f" | "EXP-CI-F5-a"
+            | "EXP-CI-F5-d" | "EXP-CI-F7-a" | "EXP-CI-F8-a" | "EXP-CI-F9-b" | "EXP-CI-F9-f"
+            | "EXP-CI-F10-a" | "EXP-CI-F10-d" => Verdict::Within,
+            "EXP-CI-F6-b" | "EXP-CI-F9-c" | "EXP-CI-F9-d" | "EXP-CI-window" => Verdict::NoTarget,
+            // Findings; the page says why.
+            "EXP-CI-F4-b" | "EXP-CI-F9-e" => Verdict::Fails,
+            // Decided by the phases of few seeds.
+            "EXP-CI-F2-d" | "EXP-CI-F3-a" | "EXP-CI-F5-b" | "EXP-CI-F9-a" | "EXP-CI-F10-b"
+            | "EXP-CI-F10-c" | "EXP-CI-S-a" => continue,
+            _ => Verdict::Holds,
+        };
+        assert_eq!(judged.verdict, expected, "{id}: {:?}", judged.criteria);
+        assert_eq!(judged.verdict.contradicts(), judged.criteria.iter().any(|one| !one.holds));
+    }
+    let figures = (papers::caceres_iftode::PAPER.figures)(&results);
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    let numbers = [2, 3, 4, 5, 6, 7, 8, 9, 10].map(|number| format!("EXP-CI-F{number}"));
+    assert_eq!(names[..9], numbers);
+    assert_eq!(names[9..], ["EXP-CI-P-b"]);
+    // Figure 3's transfer ends with all of its 4 MB but for a few segments.
+    let sent = figures[1].series[0].points.last().map_or(0.0, |point| point.y);
+    assert!((3.98..=4.0).contains(&sent), "{sent}");
+}
+
 #[test]
 fn every_experiment_has_an_id_of_its_own_and_studies_that_exist() {
     let experiments = papers::select(&PAPERS, &[]).expect("no ID selects all");

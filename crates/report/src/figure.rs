@@ -146,7 +146,9 @@ fn write_svg(out: &mut String, figure: &Figure) -> fmt::Result {
         .filter(|index| !matches!(figure.series[*index].form, Form::Line))
         .collect();
     for (index, series) in figure.series.iter().enumerate() {
-        let is_apart = matches!(series.form, Form::OursApart | Form::PublishedApart);
+        // Beside each other at a named place; on a linear axis a value stands where it is.
+        let is_apart = matches!(series.form, Form::OursApart | Form::PublishedApart)
+            && !figure.x.places.is_empty();
         let place = apart.iter().position(|one| *one == index).filter(|_| is_apart);
         let middle = (apart.len() as f64 - 1.0) / 2.0;
         let shift = place.map_or(0.0, |place| (place as f64 - middle) * DODGE);

@@ -1,7 +1,7 @@
 //! What stands at a mobile host, between its TCP and the air.
 
 use crate::{fast_retransmit, window};
-use sansio::{Deadline, Engine, Input, Instant, Notice, Sink};
+use sansio::{Deadline, Duration, Engine, Input, Instant, Notice, Sink};
 
 /// A mobile host's scheme: an engine with `Side::HOST` toward the host's TCP and `Side::RADIO`
 /// toward its base station.
@@ -20,6 +20,14 @@ impl MobileScheme {
         match self {
             MobileScheme::FastRetransmit(agent) => agent.asks_own_tcp(notice),
             MobileScheme::Window(_) => false,
+        }
+    }
+
+    /// How long the machine takes to give a notice to it.
+    pub fn told_after(&self) -> Duration {
+        match self {
+            MobileScheme::FastRetransmit(agent) => agent.config().delay,
+            MobileScheme::Window(_) => Duration::ZERO,
         }
     }
 }

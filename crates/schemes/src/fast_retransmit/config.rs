@@ -11,6 +11,9 @@ pub struct Config {
     /// What sets it off (CI-FRX-1). Complete; the paper's text names the greeting's answer, its
     /// times fit the completion.
     pub trigger: Trigger,
+    /// From a notice until the machine gives it to engine and TCP (CI-FRX-9). 0; the daemons of
+    /// 1995 took about 50 ms.
+    pub delay: Duration,
     /// What is done for data that the mobile host sends (CI-FRX-2). Strict its own TCP, modern a
     /// copy.
     pub sender: Sender,
@@ -70,6 +73,7 @@ impl Config {
     pub const fn strict() -> Config {
         Config {
             trigger: Trigger::Complete,
+            delay: Duration::ZERO,
             sender: Sender::OwnTcp,
             receiver: Receiver::Repeated(3),
             received_within: Duration::from_secs(10),

@@ -128,3 +128,51 @@ fn a_transfer_survives_handoffs_beside_every_scheme() {
         }
     }
 }
+
+/// What two hosts, each in a cell of its own, get in a minute, of what one cell's air carries: at
+/// most 0.966, for headers and timestamps take the rest.
+fn of_a_cell(text: &str) -> f64 {
+    let all = "rate = \"2Mbit/s\"\nduration = \"60s\"\ntcp = \"cubic\"\nmobiles = 2\n\
+               handoff = \"at=1000s,overlap\"\nschemes = \"plain\"\n";
+    let draft = parse("test", &format!("{all}{text}")).expect("a scenario");
+    let scenario = Scenario::complete(draft).expect("a complete scenario");
+    let plan = Plan::new(&scenario, &scenario.cases()[0]).expect("a plan");
+    let outcome = sim::run(&plan, 1, trace::Nothing);
+    assert_eq!(outcome.failures, [], "{text}");
+    let delivered = outcome.measures.transfers.iter().map(|transfer| transfer.delivered_bytes);
+    delivered.sum::<u64>() as f64 * 8.0 / 2e6 / 60.0
+}
+
+/// One channel carries what one cell does, however many cells there are.
+#[test]
+fn cells_on_one_channel_share_its_rate_and_cells_of_their_own_do_not() {
+    for direction in ["down", "up"] {
+        let way = format!("direction = \"{direction}\"\n");
+        let (own, shared) = (of_a_cell(&way), of_a_cell(&format!("{way}channel = \"shared\"")));
+        assert!((1.8..1.94).contains(&own), "{direction}, each its own: {own} cells");
+        assert!((0.9..0.97).contains(&shared), "{direction}, one for both: {shared} cells");
+    }
+    let half = "direction = \"both\"\nhalf-duplex = true\n";
+    let (own, shared) = (of_a_cell(half), of_a_cell(&format!("{half}channel = \"shared\"")));
+    assert!((1.7..1.94).contains(&own), "half duplex, each its own: {own} cells");
+    assert!((0.85..0.97).contains(&shared), "half duplex, one for both: {shared} cells");
+}
+
+/// EXP-CI-F2: a host that is in two cells at once has no more air than one that stays.
+#[test]
+fn on_one_channel_overlapping_cells_are_not_faster_than_no_motion() {
+    let goodput = |channel: &str, handoff: &str| {
+        let text = format!(
+            "rate = \"2Mbit/s\"\nsize = \"4MB\"\nhosts = \"1995\"\ntcp = \"tahoe\"\n\
+             direction = \"up\"\nqueue = \"50p\"\nwired-delay = \"100us\"\ndelay = \"100us\"\n\
+             schemes = \"plain\"\nchannel = \"{channel}\"\nhandoff = \"{handoff}\""
+        );
+        let draft = parse("test", &text).expect("a scenario");
+        let scenario = Scenario::complete(draft).expect("a complete scenario");
+        let plan = Plan::new(&scenario, &scenario.cases()[0]).expect("a plan");
+        run(&plan, 1).ended_at
+    };
+    let (still, moving) = ("at=1000s,overlap", "every=4s,first=3s,overlap");
+    assert!(goodput("shared", moving) >= goodput("shared", still));
+    assert!(goodput("per-cell", moving) < goodput("per-cell", still));
+}

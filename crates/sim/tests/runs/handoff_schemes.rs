@@ -3,6 +3,8 @@
 
 use crate::plans::plans;
 use sansio::Duration;
+use schemes::fast_retransmit::Config;
+use schemes::fast_retransmit::config::Trigger;
 use sim::Outcome;
 use trace::Nothing;
 
@@ -137,4 +139,24 @@ fn every_stack_keeps_every_invariant_under_outages_both_ways() {
             }
         }
     }
+}
+
+/// A machine that takes its time to tell TCP goes on later by just that time.
+#[test]
+fn ci_frx_9_a_slow_machine_adds_its_time() {
+    let tcp = "hosts = \"1995\"\ntcp = \"tahoe\"\ndirection = \"up\"";
+    let text = format!(
+        "{PATH}\n{tcp}\noutage = \"at=5s,length=100ms,notified\"\n\
+         schemes = \"fast-retransmit-strict\""
+    );
+    let wait = |delay| {
+        let (_, mut plan) = plans(&text).swap_remove(0);
+        let trigger = Trigger::LinkUp;
+        plan.fast_retransmit = Some(Config { delay, trigger, ..Config::strict() });
+        let outcome = sim::run(&plan, 1, Nothing);
+        assert_eq!(outcome.failures, []);
+        outcome.measures.transfers[0].receiver_stalls_after_outage[0]
+    };
+    let slow = Duration::from_millis(50);
+    assert_eq!(wait(slow), wait(Duration::ZERO) + slow);
 }
