@@ -71,6 +71,8 @@ pub struct MobileHost {
     conductor: Option<Conductor>,
     registrar: Option<Registrar>,
     agents: Option<AgentList>,
+    /// When the cell of the base station that is chosen was entered.
+    entered_at: Instant,
     /// To be registered through as soon as its agent is known.
     waiting_for: Option<Ipv4Addr>,
     /// The agent of the last registration that was accepted.
@@ -109,6 +111,7 @@ impl MobileHost {
             conductor,
             registrar,
             agents,
+            entered_at: Instant::ZERO,
             waiting_for: None,
             previous: None,
             refusals: Refusals::default(),
@@ -192,6 +195,7 @@ impl MobileHost {
     }
 
     fn go(&mut self, station: Ipv4Addr, sink: &mut impl Sink, now: Instant) {
+        self.entered_at = now;
         if let Some(greeter) = &mut self.greeter {
             greeter.attach(station, &mut self.clock, sink, now);
         }
@@ -200,7 +204,7 @@ impl MobileHost {
     }
 
     /// Registers through the agent of a base station at once if it is in the list (LINK-4), or as
-    /// soon as it advertises itself (PRE-7).
+    /// soon as it answers or advertises itself (PRE-7).
     fn register(&mut self, station: Ipv4Addr, sink: &mut impl Sink, now: Instant) {
         if self.registers_after_greeting && self.greeter.as_ref().is_some_and(Greeter::is_under_way)
         {
@@ -210,8 +214,10 @@ impl MobileHost {
         let (Some(registrar), Some(agents)) = (&mut self.registrar, &mut self.agents) else {
             return;
         };
-        let Some(agent) = agents.agent_of(station, now).filter(|agent| !agent.is_busy) else {
+        let known = agents.agent_to_use(station, self.entered_at, now).copied();
+        let Some(agent) = known.filter(|agent| !agent.is_busy) else {
             self.waiting_for = Some(station);
+            agents.on_entered(station, sink, now);
             return;
         };
         self.waiting_for = None;

@@ -26,7 +26,7 @@ use address::HOME_AGENT;
 use link::preset::Pair;
 use link::{Limit, hop};
 use mobility::Keys;
-use mobility::agents::ListConfig;
+use mobility::agents::{AdvertiserConfig, ListConfig};
 use mobility::beacon::{ListenerConfig, Sender};
 use mobility::clock::Clock;
 use mobility::mobile::Roaming as By;
@@ -51,6 +51,12 @@ pub struct Roaming {
     pub pace: Pace,
     /// Router to each base station, and back.
     pub backhaul: Pair,
+    /// How much longer that takes to the base station of each cell, each way; nothing for cells
+    /// beyond its end.
+    pub farther: Vec<Duration>,
+    /// Between the advertisements of an agent, where mobile hosts wait for them or ask for them
+    /// (PAR-16).
+    pub advertisement_period: Duration,
 }
 
 /// How a mobile host's packets find it after it has changed cells.
@@ -98,7 +104,22 @@ impl Roaming {
                 Hosts::Modern => Pace::Modern,
             },
             backhaul: Pair::symmetric(hop),
+            farther: Vec::new(),
+            advertisement_period: Self::ADVERTISEMENT_PERIOD,
         })
+    }
+
+    /// PAR-16.
+    pub const ADVERTISEMENT_PERIOD: Duration = Duration::from_secs(1);
+
+    /// Router to the base station of a cell, and back.
+    pub fn backhaul_of(&self, cell: u16) -> Pair {
+        let mut pair = self.backhaul.clone();
+        if let Some(more) = self.farther.get(usize::from(cell)) {
+            pair.down.delay += *more;
+            pair.up.delay += *more;
+        }
+        pair
     }
 }
 
@@ -168,6 +189,7 @@ pub(crate) fn stack(scheme: &str) -> Result<Stack, StackError> {
 pub struct Agents {
     style: Style,
     pace: Pace,
+    advertisement_period: Duration,
     keys: Keys,
     clock: Clock,
     seed: u64,
@@ -187,6 +209,7 @@ impl Agents {
         Agents {
             style: roaming.style,
             pace: roaming.pace,
+            advertisement_period: roaming.advertisement_period,
             keys: Rc::new(keys.collect()),
             clock: Clock::new(Self::BEGIN),
             seed,
@@ -235,10 +258,20 @@ impl Agents {
             Pace::Modern => modern,
         };
         let keeps = self.style == Style::Forwarding;
+        // Who registers alone is told by advertisements, which are no beacons of its radio.
+        let is_alone = matches!(self.style, Style::Registration | Style::Prefetch);
+        let first_advertisement_at = is_alone.then(|| {
+            let mut random = Random::new(self.seed, &format!("station.{number}.advertisement"));
+            Instant::ZERO + random.uniform_time(Duration::ZERO, self.advertisement_period)
+        });
+        let period = self.advertisement_period;
+        let alone = AdvertiserConfig { period, ..AdvertiserConfig::new(address) };
         let visitors = self.keys.len();
         let config = mobility::station::Config {
             first_beacon_at: Instant::ZERO + random.uniform_time(Duration::ZERO, Sender::INTERVAL),
             keeper: keeps.then_some(modern.keeper).flatten(),
+            advertiser: if is_alone { Some(alone) } else { config.advertiser },
+            first_advertisement_at,
             mtu_bytes: Self::MTU_BYTES,
             handoff: handoff::station::Config { visitors_max: visitors, ..config.handoff },
             multicast: multicast::station::Config { mobiles_max: visitors, ..config.multicast },
@@ -264,7 +297,8 @@ impl Agents {
         let own = address::mobile(number);
         let list = match self.style {
             Style::Prefetch => ListConfig::prefetch(),
-            _ => ListConfig::wait(),
+            Style::Registration => ListConfig::wait(),
+            Style::Greeting | Style::Forwarding | Style::Multicast => ListConfig::remember(),
         };
         let registration = mobile::Config::new(own, HOME_AGENT, key(number));
         let config = mobility::mobile::Config {
@@ -283,8 +317,9 @@ impl Agents {
         // Base stations that are to buffer have to be heard while another one serves.
         let attention = match (is_driven, self.style) {
             (false, _) => Attention::All,
-            (true, Style::Multicast | Style::Prefetch) => Attention::Follows(first),
-            (true, _) => Attention::Only(Some(first)),
+            (true, Style::Multicast) => Attention::Follows(first),
+            (true, Style::Registration | Style::Prefetch) => Attention::Joins(first),
+            (true, Style::Greeting | Style::Forwarding) => Attention::Only(Some(first)),
         };
         RoamingHost::new(host, engine, engine_of, attention)
     }

@@ -24,6 +24,8 @@ fn roaming(border: dwell::Border, rendezvous: Option<u64>) -> Roaming {
         style: Style::Greeting,
         pace: Pace::Strict,
         backhaul: Pair::symmetric(hop),
+        farther: Vec::new(),
+        advertisement_period: Roaming::ADVERTISEMENT_PERIOD,
     }
 }
 
