@@ -288,7 +288,7 @@ impl BaseStation {
                 let outcome = self.handover.on_message((side, &message), kept, sink, now);
                 match outcome {
                     Some(Outcome::Arrived(mobile)) => {
-                        sink.notify(Notice::Registered(mobile.into()));
+                        self.tell_arrival(mobile, sink);
                     }
                     Some(Outcome::Moved { mobile, to, wants_buffer }) => {
                         self.relay.depart(mobile);
@@ -303,7 +303,10 @@ impl BaseStation {
                 match outcome {
                     Some(foreign::Outcome::Asked { mobile, proved_at: Some(at) }) => {
                         self.handover.learn(mobile, true, at);
-                        sink.notify(Notice::Registered(mobile.into()));
+                        self.tell_arrival(mobile, sink);
+                    }
+                    Some(foreign::Outcome::Told(mobile)) => {
+                        sink.notify(Notice::TunnelOpened(mobile.into()));
                     }
                     Some(foreign::Outcome::Left(mobile)) => {
                         sink.notify(Notice::Deregistered(mobile.into()));
@@ -320,6 +323,14 @@ impl BaseStation {
                     advertiser.on_packet(packet, sink, now);
                 }
             }
+        }
+    }
+
+    /// A mobile host has come; what its last base station holds for it will follow (WINC-BS-12).
+    fn tell_arrival(&self, mobile: Ipv4Addr, sink: &mut impl Sink) {
+        sink.notify(Notice::Registered(mobile.into()));
+        if self.relay.tells(mobile) || self.handover.tells(mobile) {
+            sink.notify(Notice::TunnelOpened(mobile.into()));
         }
     }
 

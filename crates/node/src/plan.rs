@@ -11,7 +11,7 @@ use link::preset::Pair;
 use link::{Limit, channel, hop, outage};
 use sansio::{Duration, FlowKey, Host as Address, Instant, Random, Signal, StreamId};
 use schemes::stack::{FixedHost, Stack};
-use schemes::{MobileScheme, Scheme, fast_retransmit};
+use schemes::{MobileScheme, Scheme, fast_retransmit, window};
 use std::rc::Rc;
 use tcp::config::{ReceiveWindow, TimerModel};
 use tcp::{Config, Endpoint, HandoffMark};
@@ -39,6 +39,8 @@ pub struct Plan {
     pub scheme: String,
     /// Parameters of fast retransmission other than those of its preset, if it is among them.
     pub fast_retransmit: Option<fast_retransmit::Config>,
+    /// Parameters of window control other than those of its preset, if it is among them.
+    pub window: Option<window::Config>,
     /// What the base station is told of departures onto its radio, if its scheme asks.
     pub departures: Departures,
     /// Both hosts' TCP.
@@ -182,6 +184,7 @@ impl Plan {
             roaming,
             scheme: if scheme.is_ok() { case.scheme.clone() } else { "plain".to_owned() },
             fast_retransmit: None,
+            window: None,
             departures: scenario.departures,
             tcp: hosts_config(scenario, case),
             transfers: transfers(scenario, case.direction),
@@ -259,15 +262,25 @@ impl Plan {
 
     /// The base station of this plan.
     pub fn base_station(&self) -> Scheme {
-        self.stack().station
+        match (self.stack().station, self.window) {
+            (Scheme::Window(agent), Some(window)) => {
+                // Whether mobile hosts register is not the scheme's to say.
+                let unregistered = agent.config().unregistered;
+                let config = window::station::Config { unregistered, ..window.station };
+                Scheme::Window(Box::new(window::station::Agent::new(config)))
+            }
+            (station, _) => station,
+        }
     }
 
     /// What stands between a mobile host's TCP and the air.
     pub fn mobile_scheme(&self) -> Option<MobileScheme> {
         let mobile = self.stack().mobile?;
-        let is_told = matches!(mobile, MobileScheme::FastRetransmit(_));
-        let other = self.fast_retransmit.filter(|_| is_told);
-        Some(other.map_or(mobile, MobileScheme::from))
+        let other = match mobile {
+            MobileScheme::FastRetransmit(_) => self.fast_retransmit.map(MobileScheme::from),
+            MobileScheme::Window(_) => self.window.map(|window| window.mobile.into()),
+        };
+        Some(other.unwrap_or(mobile))
     }
 
     fn stack(&self) -> Stack {

@@ -133,11 +133,7 @@ impl Agent {
         let sequencer = mobile.and_then(|mobile| mobile.sequencer.as_mut());
         if let Some((sequencer, waits)) = sequencer.zip(waits) {
             sequencer.on_tunnelled(&waits, now);
-            if sequencer.ends_at() < sequencer.timer_at {
-                self.timers.remove(&(sequencer.timer_at, Waiting::Mobile(address)));
-                sequencer.timer_at = sequencer.ends_at();
-                self.timers.insert((sequencer.timer_at, Waiting::Mobile(address)));
-            }
+            arm(&mut self.timers, address, sequencer);
         }
         match self.state(address) {
             State::Tun => self.pass_on(packet, sink),
@@ -179,7 +175,8 @@ impl Agent {
             self.end_sequencer(address, sink);
             return self.toward_mobile(packet, sink);
         }
-        sequencer.push(packet);
+        sequencer.push(packet, &waits, now);
+        arm(&mut self.timers, address, sequencer);
         self.held_bytes += u64::from(bytes);
         self.statistics.sequenced += 1;
     }
@@ -376,7 +373,10 @@ impl Agent {
     fn begin_sequencer(&mut self, address: IpAddr, now: Instant) {
         let Some(waits) = self.config.sequencer else { return };
         let Some(mobile) = self.mobiles.get_mut(&address) else { return };
-        if mobile.state == State::Mon && mobile.sequencer.is_none() {
+        if let Some(sequencer) = &mut mobile.sequencer {
+            sequencer.on_tunnelled(&waits, now);
+            arm(&mut self.timers, address, sequencer);
+        } else if mobile.state == State::Mon {
             let sequencer = Sequencer::new(&waits, now);
             self.timers.insert((sequencer.timer_at, Waiting::Mobile(address)));
             mobile.sequencer = Some(sequencer);
@@ -437,6 +437,19 @@ impl Agent {
         } else {
             self.end_sequencer(address, sink);
         }
+    }
+}
+
+/// Enters a sequencer's end if it became earlier.
+fn arm(
+    timers: &mut BTreeSet<(Instant, Waiting)>,
+    address: IpAddr,
+    sequencer: &mut Sequencer,
+) {
+    if sequencer.ends_at() < sequencer.timer_at {
+        timers.remove(&(sequencer.timer_at, Waiting::Mobile(address)));
+        sequencer.timer_at = sequencer.ends_at();
+        timers.insert((sequencer.timer_at, Waiting::Mobile(address)));
     }
 }
 
