@@ -16,17 +16,20 @@
 //! that was not published has no target.
 
 mod judged;
+mod moves;
 mod paper;
 mod runs;
 mod setup;
 pub mod snoop;
 mod watch;
+pub mod window;
 
 pub use judged::{Criterion, Judged, Point, Verdict};
+pub use moves::{Crossing, Moves};
 pub use paper::{Content, Experiment, Paper, Study, select};
 pub use runs::{Error, Outcome, Results, Selected, run};
 pub use setup::setup;
 pub use watch::{Air, Watched};
 
 /// The papers, in the order of their listing.
-pub static PAPERS: [&Paper; 1] = [&snoop::PAPER];
+pub static PAPERS: [&Paper; 2] = [&snoop::PAPER, &window::PAPER];

@@ -1,6 +1,7 @@
 //! What the papers speak of and no other measure has: idle gaps, packets sent again by two, the
 //! share of packets lost on the air.
 
+use crate::moves::{self, Moves};
 use node::Plan;
 use sansio::{Cause, Duration, Instant, Packet, Payload, Side};
 use std::collections::BTreeSet;
@@ -20,7 +21,7 @@ pub struct Air {
 }
 
 /// What was seen in one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
     /// Times of more than 500 ms in which the transfer delivered nothing.
     pub idle_gaps: u64,
@@ -30,6 +31,8 @@ pub struct Watched {
     pub data: Air,
     /// Packets of 40 bytes from the mobile host: ACKs without options.
     pub acks: Air,
+    /// Of a transfer that does not end: its rate in time, and what happens at crossings.
+    pub moves: Moves,
 }
 
 /// Watches the first transfer of a run.
@@ -41,6 +44,7 @@ pub(crate) struct Watch {
     end_to_end: BTreeSet<u64>,
     local: BTreeSet<u64>,
     watched: Watched,
+    moves: Option<moves::Watch>,
 }
 
 impl Watch {
@@ -53,6 +57,7 @@ impl Watch {
             end_to_end: BTreeSet::new(),
             local: BTreeSet::new(),
             watched: Watched::default(),
+            moves: spec.size.is_none().then(|| moves::Watch::new(plan, spec)),
         }
     }
 
@@ -61,6 +66,7 @@ impl Watch {
         let is_complete = self.spec.size.is_some_and(|size| self.delivered >= size);
         let waited = seconds - self.delivered_at.as_secs_f64();
         self.watched.idle_gaps += u64::from(!is_complete && waited > IDLE_GAP.as_secs_f64());
+        self.watched.moves = self.moves.map(moves::Watch::finish).unwrap_or_default();
         self.watched.resent_by_both = self.local.intersection(&self.end_to_end).count() as u64;
         self.watched
     }
@@ -83,6 +89,9 @@ impl Observer for Watch {
     fn record(&mut self, record: &Record<'_>) {
         let (sender, base, receiver) = (self.spec.sender, self.spec.base, self.spec.receiver);
         let node = record.node;
+        if let Some(moves) = &mut self.moves {
+            moves.record(record);
+        }
         match record.what {
             What::Sent { packet, .. } => {
                 let Payload::Virtual { offset, .. } = packet.payload else { return };

@@ -247,7 +247,7 @@ impl Agents {
     }
 
     /// A base station with these mobile hosts in its cell, and this scheme.
-    pub fn station(&self, number: u16, scheme: Scheme, begin: &[u32]) -> Station {
+    pub fn station(&self, number: u16, mut scheme: Scheme, begin: &[u32]) -> Station {
         let address = address::station(number);
         let id = u32::from(number);
         let mut random = Random::new(self.seed, &format!("station.{number}.beacon"));
@@ -282,6 +282,7 @@ impl Agents {
         for &mobile in begin {
             let home = address::mobile(mobile);
             station.begin(home, &self.roaming(mobile), Instant::ZERO);
+            scheme.begin(home.into());
         }
         Station::new(address, station, scheme)
     }

@@ -89,6 +89,13 @@ impl Agent {
         }
     }
 
+    /// A mobile host that was registered here when the run began.
+    pub fn begin(&mut self, mobile: IpAddr) {
+        if self.mobiles.len() < self.config.mobiles_max {
+            self.mobiles.insert(mobile, Mobile { state: State::Mon, sequencer: None });
+        }
+    }
+
     /// The parameters.
     pub fn config(&self) -> &Config {
         &self.config

@@ -1,0 +1,117 @@
+//! Figure 12: average throughputs of the four versions.
+
+use super::{SENDERS, STACKS, VERSIONS, average, experiment, mean, outcome, point};
+use crate::judged::{Judged, Point, criterion};
+use crate::paper::Experiment;
+use crate::runs::Results;
+
+pub(super) const EXPERIMENTS: [Experiment; 6] = [
+    experiment(
+        ("EXP-WINC-F12-a", "figure 12"),
+        "average throughput of each sender and version (withheld)",
+        &[VERSIONS],
+        averages,
+    ),
+    experiment(
+        ("EXP-WINC-F12-b", "section 4.3"),
+        "link state and prefetch: 48.6 % more on average",
+        &[VERSIONS],
+        |results| gain(results, 1, 48.6, ((25.0, 90.0), "+25 to +90 %")),
+    ),
+    experiment(
+        ("EXP-WINC-F12-c", "section 4.3"),
+        "with window control at the mobile host: 79.1 % more",
+        &[VERSIONS],
+        |results| gain(results, 2, 79.1, ((45.0, 130.0), "+45 to +130 %")),
+    ),
+    experiment(
+        ("EXP-WINC-F12-d", "section 4.3"),
+        "and at the base station: 157.5 % more",
+        &[VERSIONS],
+        |results| gain(results, 3, 157.5, ((90.0, 230.0), "+90 to +230 %")),
+    ),
+    experiment(
+        ("EXP-WINC-F12-e", "figure 12"),
+        "(a) < (b) < (c) < (d) for every sender",
+        &[VERSIONS],
+        order,
+    ),
+    experiment(
+        ("EXP-WINC-F12-f", "derived"),
+        "if (d) is at most 160 KB/s, (a) is at most 62 KB/s",
+        &[VERSIONS],
+        bound,
+    ),
+];
+
+/// KB/s of each sender with a version.
+pub(super) fn of_version(results: &Results, version: usize) -> [(f64, Option<f64>); 5] {
+    SENDERS.map(|(sender, _)| mean(outcome(results, version, sender), average))
+}
+
+fn over_senders(results: &Results, version: usize) -> f64 {
+    of_version(results, version).iter().map(|(value, _)| value).sum::<f64>() / SENDERS.len() as f64
+}
+
+fn all(results: &Results) -> Vec<Point> {
+    let versions = (0..).zip(STACKS);
+    let points = versions.flat_map(|(version, (name, what, _))| {
+        let values = of_version(results, version).into_iter().zip(SENDERS);
+        values
+            .map(move |(value, (_, sender))| point(&format!("({name}) {what}, KB/s"), sender, value))
+    });
+    points.collect()
+}
+
+fn averages(results: &Results) -> Judged {
+    Judged::without_target("KB/s, Tahoe, (a)", of_version(results, 0)[0]).with_points(all(results))
+}
+
+fn gain(
+    results: &Results,
+    version: usize,
+    theirs: f64,
+    ((low, high), tolerance): ((f64, f64), &'static str),
+) -> Judged {
+    let [base, values] = [0, version].map(|version| of_version(results, version));
+    let gains: Vec<f64> =
+        base.iter().zip(values).map(|(base, value)| (value.0 / base.0 - 1.0) * 100.0).collect();
+    let ours = (over_senders(results, version) / over_senders(results, 0) - 1.0) * 100.0;
+    let what = format!("{ours:.1} % more in the mean of five senders");
+    let points = gains.iter().zip(SENDERS);
+    let points = points.map(|(gain, (_, name))| point("gain over (a), %", name, (*gain, None)));
+    let points = points.collect();
+    Judged::number(
+        "% more than (a), the mean of five senders",
+        (ours, None),
+        (theirs, tolerance),
+        vec![criterion((low..=high).contains(&ours), what)],
+    )
+    .with_points(points)
+}
+
+fn order(results: &Results) -> Judged {
+    let versions = [0, 1, 2, 3].map(|version| of_version(results, version));
+    let mut criteria = Vec::new();
+    for (place, (_, name)) in SENDERS.iter().enumerate() {
+        let values = versions.map(|of| of[place].0);
+        let what = format!(
+            "{name}: {:.1} < {:.1} < {:.1} < {:.1} KB/s",
+            values[0], values[1], values[2], values[3]
+        );
+        criteria.push(criterion(values.is_sorted_by(|a, b| a < b), what));
+    }
+    let ratio = over_senders(results, 3) / over_senders(results, 2);
+    let tolerance = "the order holds for every sender";
+    Judged::shape("times, (d) over (c)", (ratio, None), tolerance, criteria).with_theirs(1.44)
+}
+
+fn bound(results: &Results) -> Judged {
+    const GAIN: f64 = 2.575;
+    let (a, d) = (over_senders(results, 0), over_senders(results, 3));
+    let mut judged = Judged::without_target("KB/s, (a), the mean of five senders", (a, None));
+    judged.reason = format!(
+        "Arithmetic of the paper's own gain: 160 / {GAIN} = 62. Ours: (a) {a:.1}, (d) {d:.1} KB/s."
+    );
+    judged
+}
