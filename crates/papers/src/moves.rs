@@ -29,7 +29,8 @@ pub struct Crossing {
     pub before: (u32, u32),
     /// The least they were after it, in bytes.
     pub least: (u32, u32),
-    /// When the sender's cwnd last came up to ssthresh, in seconds after the crossing.
+    /// When the sender last went into congestion avoidance, from slow start or with a reduction, in
+    /// seconds after the crossing.
     pub avoidance: Option<f64>,
     /// Segments that the sender sent again.
     pub resent: u64,
@@ -89,11 +90,11 @@ impl Watch {
         while self.moves.grown.len() < segments {
             self.moves.grown.push(seconds);
         }
-        let was_below = self.window.0 < self.window.1;
+        let (was_below, was) = (self.window.0 < self.window.1, self.window.1);
         if let Some(crossing) = self.moves.crossings.last_mut() {
             let least = crossing.least;
             crossing.least = (least.0.min(cwnd), least.1.min(ssthresh));
-            if was_below && cwnd >= ssthresh {
+            if (was_below || ssthresh < was) && cwnd >= ssthresh {
                 crossing.avoidance = Some(seconds - crossing.at);
             }
         }
