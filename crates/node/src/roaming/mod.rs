@@ -9,11 +9,13 @@
 //! The simulator joins them by hops. [`address`] says who is who.
 
 pub mod address;
+mod branches;
 pub mod host;
 mod igmp;
 pub mod router;
 pub mod station;
 
+pub use branches::Branch;
 pub use host::{Attention, RoamingHost};
 pub use router::Router;
 pub use station::Station;
@@ -54,6 +56,8 @@ pub struct Roaming {
     /// How much longer that takes to the base station of each cell, each way; nothing for cells
     /// beyond its end.
     pub farther: Vec<Duration>,
+    /// Behind which branch of a tree the base station of each cell lies; of none beyond its end.
+    pub branches: Vec<Branch>,
     /// Between the advertisements of an agent, where mobile hosts wait for them or ask for them
     /// (PAR-16).
     pub advertisement_period: Duration,
@@ -105,6 +109,7 @@ impl Roaming {
             },
             backhaul: Pair::symmetric(hop),
             farther: Vec::new(),
+            branches: Vec::new(),
             advertisement_period: Self::ADVERTISEMENT_PERIOD,
         })
     }
@@ -190,6 +195,7 @@ pub struct Agents {
     style: Style,
     pace: Pace,
     advertisement_period: Duration,
+    branches: Vec<Branch>,
     keys: Keys,
     clock: Clock,
     seed: u64,
@@ -210,6 +216,7 @@ impl Agents {
             style: roaming.style,
             pace: roaming.pace,
             advertisement_period: roaming.advertisement_period,
+            branches: roaming.branches.clone(),
             keys: Rc::new(keys.collect()),
             clock: Clock::new(Self::BEGIN),
             seed,
@@ -239,7 +246,7 @@ impl Agents {
             home.begin(address::mobile(number), address::station(cell), Instant::ZERO);
             members.push((address::group(number), cell));
         }
-        let mut router = Router::new(home);
+        let mut router = Router::new(home, &self.branches);
         for (group, cell) in members.into_iter().filter(|_| is_group) {
             router.set_member(group, cell, true);
         }

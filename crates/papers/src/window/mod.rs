@@ -42,7 +42,8 @@ const CALIBRATED: &[&str] =
     &["period of agent advertisements (PAR-16), to the mean restart of 4.768 s (EXP-WINC-3)"];
 
 const SET: &str = "ns-2's hosts of 2000 (ticks of 100 ms, timeouts of 200 ms or more, one segment \
-                   at first, a window of 80 000 B, scale 1); base stations 0, 20, 40 and 60 ms farther; signal \
+                   at first, a window of 80 000 B, scale 1); base \
+                   stations 10 and 30 ms behind branches 60 and 100 ms from the gateway; signal \
                    falling for 12 s before a crossing, 4 dB in the old and 6 dB in the new cell at \
                    it; window control by the letter, closing below 5 dB, and below 4.2 dB where \
                    the base station holds what still comes";

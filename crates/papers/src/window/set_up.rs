@@ -9,15 +9,17 @@
 
 use node::Plan;
 use node::movement::Spec;
+use node::roaming::Branch;
 use sansio::{Duration, Signal};
 use schemes::window;
 use tcp::config::{Rto, TimerModel};
 
-/// How much farther each base station is than the first, each way: 200 ms from the second to the
-/// third, and 500 ms of round trip in the mean.
-const FARTHER_MS: [u64; 4] = [0, 20, 40, 60];
+/// A tree (Figure 5): of each base station, behind which branch it lies, how far that is from the
+/// gateway and the base station from that, each way. Assumed, but for 200 ms from the second to the
+/// third base station and 500 ms of round trip in the mean.
+const TREE_MS: [(u16, u64, u64); 4] = [(0, 60, 10), (0, 60, 30), (1, 100, 10), (1, 100, 30)];
 
-/// From a base station into the fixed network, each way: what [`FARTHER_MS`] comes on top of.
+/// The round trip in each cell, without the time that sending takes.
 pub(super) const ROUND_TRIPS_MS: [f64; 4] = [440.0, 480.0, 520.0, 560.0];
 
 /// How long the signal falls before a crossing. Assumed: so long that a window that closes at 5 dB
@@ -64,7 +66,12 @@ pub(super) fn hosts(plan: &mut Plan) {
 pub(super) fn versions(plan: &mut Plan) {
     hosts(plan);
     let Some(roaming) = &mut plan.roaming else { return };
-    roaming.farther = FARTHER_MS.map(Duration::from_millis).to_vec();
+    let ms = Duration::from_millis;
+    let branch = |(number, delay, _)| Branch { number, delay: ms(delay) };
+    roaming.branches = TREE_MS.map(branch).to_vec();
+    // The file has what is nearest.
+    let nearest = TREE_MS[0].2;
+    roaming.farther = TREE_MS.map(|(_, _, last)| ms(last - nearest)).to_vec();
     roaming.advertisement_period = PERIOD;
     if let Spec::Dwell(dwell) = &mut roaming.movement {
         dwell.fading = FADING;

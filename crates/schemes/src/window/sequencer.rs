@@ -9,8 +9,10 @@ use std::collections::VecDeque;
 pub(super) struct Sequencer {
     held: VecDeque<PacketRef>,
     bytes: u32,
-    /// When it gives up.
+    /// When it gives up, if the tunnel has not opened.
     gives_up_at: Instant,
+    /// When it ends in any case.
+    ends_by: Instant,
     /// When the tunnel counts as drained, once something came through it.
     drained_at: Option<Instant>,
     /// Its timer's entry.
@@ -20,10 +22,9 @@ pub(super) struct Sequencer {
 /// How long it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// In all, from the first packet that waits. 200 ms.
+    /// For the tunnel to open, from the first packet that waits. 200 ms.
     pub at_most: Duration,
-    /// For such a packet, from the news that the tunnel will open. 10 s: the life of a binding
-    /// (PAR-15).
+    /// In all, from the news that it will. 10 s: the life of a binding (PAR-15).
     pub armed: Duration,
     /// Until the tunnel counts as drained, from its opening at the other end or the last packet
     /// that came through it. 50 ms; the paper gives none.
@@ -38,6 +39,7 @@ impl Sequencer {
             held: VecDeque::new(),
             bytes: 0,
             gives_up_at: now + waits.armed,
+            ends_by: now + waits.armed,
             drained_at: None,
             timer_at: now + waits.armed,
         }
@@ -45,7 +47,7 @@ impl Sequencer {
 
     /// When nothing waits any longer.
     pub(super) fn ends_at(&self) -> Instant {
-        self.drained_at.map_or(self.gives_up_at, |at| at.min(self.gives_up_at))
+        self.drained_at.unwrap_or(self.gives_up_at).min(self.ends_by)
     }
 
     /// The tunnel is open, or something came through it.

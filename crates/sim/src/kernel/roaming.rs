@@ -119,13 +119,20 @@ impl<O: Observer> Kernel<O> {
         }
     }
 
-    /// What base stations keep for mobile hosts that may come (MCAST-5).
+    /// What base stations keep for mobile hosts that may come (MCAST-5), and what is on its way
+    /// between the router and them.
     pub(crate) fn kept(&self) -> Vec<(NodeId, PacketId)> {
         let mut kept = Vec::new();
         for (node, entry) in (0..).map(NodeId).zip(&self.nodes) {
-            if let Machine::Cellular(cellular) = &entry.machine {
-                let packets = cellular.station.mobility().member().packets();
-                kept.extend(packets.map(|packet| (node, packet.id)));
+            match &entry.machine {
+                Machine::Cellular(cellular) => {
+                    let packets = cellular.station.mobility().member().packets();
+                    kept.extend(packets.map(|packet| (node, packet.id)));
+                }
+                Machine::Router(router) => {
+                    kept.extend(router.held().map(|packet| (node, packet.id)));
+                }
+                _ => {}
             }
         }
         kept

@@ -25,6 +25,7 @@ fn roaming(border: dwell::Border, rendezvous: Option<u64>) -> Roaming {
         pace: Pace::Strict,
         backhaul: Pair::symmetric(hop),
         farther: Vec::new(),
+        branches: Vec::new(),
         advertisement_period: Roaming::ADVERTISEMENT_PERIOD,
     }
 }
