@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The generated part of docs/papers/snoop.md, and its figures: renews them, or with --check says
+# The generated part of each page in docs/papers, and its figures: renews them, or with --check says
 # whether they are what the command prints.
 #
 #   bench/papers.sh LASTHOP [--check]
@@ -10,19 +10,31 @@ cd "$(dirname "$0")/../docs/papers"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-status=0
-"$lasthop" papers EXP-SN --markdown --quiet --out "$scratch/out" >"$scratch/results.md" || status=$?
-# 1: a verdict contradicts the paper, which the page says.
-[ "$status" -le 1 ] || exit "$status"
-mark='<!-- Below: lasthop papers EXP-SN --markdown -->'
-grep -qxF -- "$mark" snoop.md
-{ sed "/^$mark\$/q" snoop.md; echo; cat "$scratch/results.md"; } >"$scratch/out/snoop.md"
-
-for file in snoop.md EXP-SN-F7.svg EXP-SN-F7-b.svg EXP-SN-F8.svg EXP-SN-W.svg; do
+# A file of the page, or one of its figures.
+take() {
   if [ "$check" != --check ]; then
-    cp "$scratch/out/$file" "$file"
-  elif ! diff -u --label "docs/papers/$file" --label "the command's" "$file" "$scratch/out/$file"; then
-    echo "docs/papers/$file is not what the command prints: make papers" >&2
+    cp "$scratch/$1" "$1"
+  elif ! diff -u --label "docs/papers/$1" --label "the command's" "$1" "$scratch/$1"; then
+    echo "docs/papers/$1 is not what the command prints: make papers" >&2
     exit 1
   fi
-done
+}
+
+# The page NAME.md has what the command prints of the experiments whose IDs begin so.
+page() {
+  local name=$1 id=$2 status=0 mark
+  "$lasthop" papers "$id" --markdown --quiet --out "$scratch" >"$scratch/results.md" || status=$?
+  # 1: a verdict contradicts the paper, which the page says.
+  [ "$status" -le 1 ] || exit "$status"
+  mark="<!-- Below: lasthop papers $id --markdown -->"
+  grep -qxF -- "$mark" "$name.md"
+  { sed "/^$mark\$/q" "$name.md"; echo; cat "$scratch/results.md"; } >"$scratch/$name.md"
+  take "$name.md"
+  for figure in "$scratch/$id"-*.svg; do
+    take "$(basename "$figure")"
+  done
+}
+
+page snoop EXP-SN
+page caceres-iftode EXP-CI
+page window EXP-WINC

@@ -47,6 +47,9 @@ pub struct Config {
     /// A registration waits for the end of the greeting's handoff, as where both are done by one
     /// daemon that takes its time.
     pub registers_after_greeting: bool,
+    /// A registration names the agent before, which then sends after the mobile host what still
+    /// comes to it (WINC-BS-4).
+    pub names_previous: bool,
     /// Registrations with a home agent, and how agents are found; neither without.
     pub registration: Option<(registration::Config, ListConfig)>,
     /// The list of base stations.
@@ -68,6 +71,7 @@ pub struct MobileHost {
     signal: Option<(Ipv4Addr, i16)>,
     greeter: Option<Greeter>,
     registers_after_greeting: bool,
+    names_previous: bool,
     conductor: Option<Conductor>,
     registrar: Option<Registrar>,
     agents: Option<AgentList>,
@@ -108,6 +112,7 @@ impl MobileHost {
             signal: None,
             greeter,
             registers_after_greeting: config.registers_after_greeting,
+            names_previous: config.names_previous,
             conductor,
             registrar,
             agents,
@@ -234,7 +239,7 @@ impl MobileHost {
             let (mobile, stage) = (self.own.into(), HandoffStage::Begun);
             sink.notify(Notice::HandoffStage { mobile, stage });
         }
-        registrar.register(via, previous, sink, now);
+        registrar.register(via, previous.filter(|_| self.names_previous), sink, now);
     }
 
     /// Says who forwards and who buffers (MCAST-11): the others by their strength.

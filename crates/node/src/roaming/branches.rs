@@ -12,7 +12,7 @@
 
 use super::address::station_number;
 use super::router::Router;
-use sansio::{Deadline, Duration, Instant, Packet, PacketRef, Priority, Side, Sink};
+use sansio::{Deadline, Duration, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
 use std::collections::BTreeMap;
 
 /// Behind which branch a base station lies.
@@ -97,9 +97,15 @@ impl Branches {
         Some(entry.remove())
     }
 
+    /// What is held, and what is inside of that.
     pub(super) fn held(&self) -> impl Iterator<Item = &PacketRef> {
-        self.held.values().map(|due| match due {
-            Due::Up(_, packet) | Due::Down(_, _, packet) => packet,
+        self.held.values().flat_map(|due| {
+            let (Due::Up(_, packet) | Due::Down(_, _, packet)) = due;
+            let inner = match &packet.payload {
+                Payload::Tunnel(inner) => Some(inner),
+                _ => None,
+            };
+            core::iter::once(packet).chain(inner)
         })
     }
 

@@ -51,6 +51,9 @@ pub struct Roaming {
     pub style: Style,
     /// What the machines take for them.
     pub pace: Pace,
+    /// A registration names the agent before, which then sends after the mobile host what still
+    /// comes to it (WINC-BS-4).
+    pub names_previous: bool,
     /// Router to each base station, and back.
     pub backhaul: Pair,
     /// How much longer that takes to the base station of each cell, each way; nothing for cells
@@ -107,6 +110,7 @@ impl Roaming {
                 Hosts::Bsd1995 => Pace::Strict,
                 Hosts::Modern => Pace::Modern,
             },
+            names_previous: true,
             backhaul: Pair::symmetric(hop),
             farther: Vec::new(),
             branches: Vec::new(),
@@ -195,6 +199,7 @@ pub struct Agents {
     style: Style,
     pace: Pace,
     advertisement_period: Duration,
+    names_previous: bool,
     branches: Vec<Branch>,
     keys: Keys,
     clock: Clock,
@@ -216,6 +221,7 @@ impl Agents {
             style: roaming.style,
             pace: roaming.pace,
             advertisement_period: roaming.advertisement_period,
+            names_previous: roaming.names_previous,
             branches: roaming.branches.clone(),
             keys: Rc::new(keys.collect()),
             clock: Clock::new(Self::BEGIN),
@@ -314,6 +320,7 @@ impl Agents {
             key: key(number),
             roaming: self.roaming(number),
             registers_after_greeting: self.pace == Pace::Strict,
+            names_previous: self.names_previous,
             registration: (self.style != Style::Multicast).then_some((registration, list)),
             listener: ListenerConfig::default(),
             choice: if is_driven { driven() } else { choice::Config::modern() },

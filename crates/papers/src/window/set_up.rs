@@ -17,7 +17,7 @@ use tcp::config::{Rto, TimerModel};
 /// A tree (Figure 5): of each base station, behind which branch it lies, how far that is from the
 /// gateway and the base station from that, each way. Assumed, but for 200 ms from the second to the
 /// third base station and 500 ms of round trip in the mean.
-const TREE_MS: [(u16, u64, u64); 4] = [(0, 60, 10), (0, 60, 30), (1, 100, 10), (1, 100, 30)];
+const TREE_MS: [(u16, u64, u64); 4] = [(0, 69, 1), (0, 69, 21), (1, 109, 1), (1, 109, 21)];
 
 /// The round trip in each cell, without the time that sending takes.
 pub(super) const ROUND_TRIPS_MS: [f64; 4] = [440.0, 480.0, 520.0, 560.0];
@@ -77,8 +77,10 @@ pub(super) fn versions(plan: &mut Plan) {
         dwell.fading = FADING;
         dwell.arrives_at = SIGNAL_OF_HANDOVER;
     }
-    let [alone, with_station] = CLOSE_BELOW;
     let holds = plan.scheme.contains("window-station");
+    // Only where base stations hold data, one tells the other (WINC-BS-4, section 3.2).
+    roaming.names_previous = holds;
+    let [alone, with_station] = CLOSE_BELOW;
     close_below(plan, if holds { with_station } else { alone });
 }
 
