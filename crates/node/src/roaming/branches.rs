@@ -12,7 +12,9 @@
 
 use super::address::station_number;
 use super::router::Router;
-use sansio::{Deadline, Duration, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
+use sansio::{
+    Deadline, Duration, Instant, Packet, PacketId, PacketRef, Payload, Priority, Side, Sink,
+};
 use std::collections::BTreeMap;
 
 /// Behind which branch a base station lies.
@@ -97,15 +99,16 @@ impl Branches {
         Some(entry.remove())
     }
 
-    /// What is held, and what is inside of that.
-    pub(super) fn held(&self) -> impl Iterator<Item = &PacketRef> {
-        self.held.values().flat_map(|due| {
+    /// What is held, what is inside of that, and what both were made from.
+    pub(super) fn held(&self) -> impl Iterator<Item = PacketId> + '_ {
+        let names = |packet: &Packet| core::iter::once(packet.id).chain(packet.parent);
+        self.held.values().flat_map(move |due| {
             let (Due::Up(_, packet) | Due::Down(_, _, packet)) = due;
             let inner = match &packet.payload {
                 Payload::Tunnel(inner) => Some(inner),
                 _ => None,
             };
-            core::iter::once(packet).chain(inner)
+            names(packet).chain(inner.into_iter().flat_map(move |inner| names(inner)))
         })
     }
 

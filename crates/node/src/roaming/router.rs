@@ -17,7 +17,8 @@ use crate::divert::divert;
 use core::net::{IpAddr, Ipv4Addr};
 use mobility::registration::home::HomeAgent;
 use sansio::{
-    Deadline, DropReason, Engine, Input, Instant, Notice, PacketRef, Payload, Priority, Side, Sink,
+    Deadline, DropReason, Engine, Input, Instant, Notice, PacketId, PacketRef, Payload, Priority,
+    Side, Sink,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +53,7 @@ impl Router {
     }
 
     /// What is on its way between the home agent and base stations behind branches.
-    pub fn held(&self) -> impl Iterator<Item = &PacketRef> {
+    pub fn held(&self) -> impl Iterator<Item = PacketId> + '_ {
         self.branches.held()
     }
 

@@ -72,7 +72,8 @@ const fn uncalibrated(study: Study) -> Study {
     Study { calibrated: &[], ..study }
 }
 
-const FROM_ONE: &str = "ns-2's hosts of 2000; ssthresh of two segments at first, a window of 100 000 B";
+const FROM_ONE: &str =
+    "ns-2's hosts of 2000; ssthresh of two segments at first, a window of 100 000 B";
 
 static STUDIES: [Study; 15] = [
     study(file!(VERSIONS, "versions"), set_up::versions, SET),
@@ -108,8 +109,8 @@ static EXPERIMENTS: [Experiment; 25] = {
     let [c1, c2, c3, d1, d2, d3, bs10] = control::EXPERIMENTS;
     let [f12a, f12b, f12c, f12d, f12e, f12f] = figure_12::EXPERIMENTS;
     [
-        f1a, f1b, one, two, three, six, a, va, b1, b2, b3, b4, c1, c2, c3, d1, d2, d3, bs10,
-        f12a, f12b, f12c, f12d, f12e, f12f,
+        f1a, f1b, one, two, three, six, a, va, b1, b2, b3, b4, c1, c2, c3, d1, d2, d3, bs10, f12a,
+        f12b, f12c, f12d, f12e, f12f,
     ]
 };
 

@@ -128,7 +128,8 @@ fn restart(results: &Results) -> Option<Figure> {
         points.push(Point { x, y: over_senders(&outcomes, restart_s), interval: None });
     }
     let at = |x| Point { x, y: PUBLISHED_S, interval: None };
-    let line = |name: &str, colour, form, points| Series { name: name.into(), colour, form, points };
+    let line =
+        |name: &str, colour, form, points| Series { name: name.into(), colour, form, points };
     Some(Figure {
         name: "EXP-WINC-3".into(),
         title: "Restart after a handoff, conventional version".into(),

@@ -1,7 +1,9 @@
 //! What a handoff costs the conventional version (section 2, Figure 1, section 4.3): how long until
 //! data comes again, and how long until it comes as fast as before.
 
-use super::{HANDOFFS_S, LENGTH_S, NAME, SENDERS, VERSIONS, experiment, mean, outcome, point, rate};
+use super::{
+    HANDOFFS_S, LENGTH_S, NAME, SENDERS, VERSIONS, experiment, mean, outcome, point, rate,
+};
 use crate::judged::{Judged, Point, criterion};
 use crate::moves::Moves;
 use crate::paper::Experiment;
@@ -221,7 +223,11 @@ fn restart(results: &Results) -> Judged {
     for (study, period) in PERIODS {
         let outcomes: Vec<&Outcome> = results.of(NAME, study).iter().collect();
         let value = (over_senders(&outcomes, restart_s), None);
-        points.push(point("mean of five senders, s", &format!("advertised each {period:.0} s"), value));
+        points.push(point(
+            "mean of five senders, s",
+            &format!("advertised each {period:.0} s"),
+            value,
+        ));
     }
     for (outcome, (_, name)) in ours.into_iter().zip(SENDERS) {
         points.push(point(name, "as calibrated", mean(outcome, restart_s)));
@@ -236,7 +242,7 @@ fn restart(results: &Results) -> Judged {
     .because(format!(
         "The wait for an advertisement is half of its period in the mean; the rest is the sender's \
          timer, which has backed off meanwhile. Periods were tried from 1 to 10 s (above), and \
-         {:.0} s taken.",
+         {:.1} s taken.",
         super::set_up::PERIOD.as_secs_f64()
     ))
 }

@@ -31,7 +31,7 @@ const SIGNAL_OF_HANDOVER: f64 = 6.0;
 
 /// The period of agent advertisements, fitted to the mean restart of the conventional version
 /// (PAR-16, EXP-WINC-3). The only input that is fitted.
-pub(super) const PERIOD: Duration = Duration::from_secs(5);
+pub(super) const PERIOD: Duration = Duration::from_millis(5_500);
 
 /// Below these the window closes, dB: at the mobile host alone (PAR-14), and where the base station
 /// holds what still comes, the lowest at which nothing is lost (WINC-BS-10, found by
@@ -53,11 +53,7 @@ pub(super) fn hosts(plan: &mut Plan) {
         window_scale: Some(1),
         initial_ssthresh_bytes: WINDOW_BYTES,
         initial_window_segments: 1,
-        rto: Rto {
-            model: TimerModel::Ideal { granularity: tick },
-            minimum: tick * 2,
-            ..ns2.rto
-        },
+        rto: Rto { model: TimerModel::Ideal { granularity: tick }, minimum: tick * 2, ..ns2.rto },
         ..ns2
     };
 }

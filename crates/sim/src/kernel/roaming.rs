@@ -130,7 +130,7 @@ impl<O: Observer> Kernel<O> {
                     kept.extend(packets.map(|packet| (node, packet.id)));
                 }
                 Machine::Router(router) => {
-                    kept.extend(router.held().map(|packet| (node, packet.id)));
+                    kept.extend(router.held().map(|packet| (node, packet)));
                 }
                 _ => {}
             }

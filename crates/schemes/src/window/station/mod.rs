@@ -448,11 +448,7 @@ impl Agent {
 }
 
 /// Enters a sequencer's end if it became earlier.
-fn arm(
-    timers: &mut BTreeSet<(Instant, Waiting)>,
-    address: IpAddr,
-    sequencer: &mut Sequencer,
-) {
+fn arm(timers: &mut BTreeSet<(Instant, Waiting)>, address: IpAddr, sequencer: &mut Sequencer) {
     if sequencer.ends_at() < sequencer.timer_at {
         timers.remove(&(sequencer.timer_at, Waiting::Mobile(address)));
         sequencer.timer_at = sequencer.ends_at();
