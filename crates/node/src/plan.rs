@@ -1,5 +1,7 @@
 //! What a driver runs: one case of a scenario, with every parameter resolved.
 
+mod schemes;
+
 use crate::cell::addresses;
 use crate::host::{Application, Host};
 use crate::roaming::{Roaming, stack};
@@ -7,11 +9,11 @@ use crate::scenario::{
     Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
     Served, Size, Switch, Time, Told, Traffic, radio,
 };
+use ::schemes::stack::FixedHost;
+use ::schemes::{Scheme, fast_retransmit, window};
 use link::preset::Pair;
 use link::{Limit, channel, hop, outage};
 use sansio::{Duration, FlowKey, Host as Address, Instant, Random, Signal, StreamId};
-use schemes::stack::{FixedHost, Stack};
-use schemes::{MobileScheme, Scheme, fast_retransmit, window};
 use std::rc::Rc;
 use tcp::config::{ReceiveWindow, TimerModel};
 use tcp::{Config, Endpoint, HandoffMark};
@@ -258,35 +260,6 @@ impl Plan {
         let carries = |way| self.transfers.iter().any(|transfer| transfer.direction == way);
         let down = carries(Way::Down).then_some(&self.radio.down);
         down.into_iter().chain(carries(Way::Up).then_some(&self.radio.up))
-    }
-
-    /// The base station of this plan.
-    pub fn base_station(&self) -> Scheme {
-        match (self.stack().station, self.window) {
-            (Scheme::Window(agent), Some(window)) => {
-                // Whether mobile hosts register is not the scheme's to say.
-                let unregistered = agent.config().unregistered;
-                let config = window::station::Config { unregistered, ..window.station };
-                Scheme::Window(Box::new(window::station::Agent::new(config)))
-            }
-            (station, _) => station,
-        }
-    }
-
-    /// What stands between a mobile host's TCP and the air.
-    pub fn mobile_scheme(&self) -> Option<MobileScheme> {
-        let mobile = self.stack().mobile?;
-        let other = match mobile {
-            MobileScheme::FastRetransmit(_) => self.fast_retransmit.map(MobileScheme::from),
-            MobileScheme::Window(_) => self.window.map(|window| window.mobile.into()),
-        };
-        Some(other.unwrap_or(mobile))
-    }
-
-    fn stack(&self) -> Stack {
-        let stack = stack(&self.scheme)
-            .unwrap_or_else(|_| unreachable!("Plan::new refuses unknown schemes"));
-        if self.roaming.is_some() { stack } else { stack.without_handoffs() }
     }
 
     /// One pair of end hosts, whose TCP is `tcp`, a copy of [`Plan::tcp`] for all of them. Initial

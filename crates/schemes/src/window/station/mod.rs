@@ -15,6 +15,7 @@
 //! room, or nobody there for whom they wait.
 
 mod config;
+mod sequenced;
 
 pub use super::sequencer::Waits;
 pub use config::Config;
@@ -27,6 +28,7 @@ use sansio::{
     Deadline, DropReason, Engine, Event, EventKind, FlowKey, Host, Input, Instant, Notice, Packet,
     PacketRef, Priority, Side, Sink,
 };
+use sequenced::arm;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wire::tcp::Flags;
 
@@ -377,34 +379,6 @@ impl Agent {
         buffer.into_packets()
     }
 
-    fn begin_sequencer(&mut self, address: IpAddr, now: Instant) {
-        let Some(waits) = self.config.sequencer else { return };
-        let Some(mobile) = self.mobiles.get_mut(&address) else { return };
-        if let Some(sequencer) = &mut mobile.sequencer {
-            sequencer.on_tunnelled(&waits, now);
-            arm(&mut self.timers, address, sequencer);
-        } else if mobile.state == State::Mon {
-            let sequencer = Sequencer::new(&waits, now);
-            self.timers.insert((sequencer.timer_at, Waiting::Mobile(address)));
-            mobile.sequencer = Some(sequencer);
-        }
-    }
-
-    fn take_sequencer(&mut self, address: IpAddr) -> VecDeque<PacketRef> {
-        let mobile = self.mobiles.get_mut(&address);
-        let Some(sequencer) = mobile.and_then(|mobile| mobile.sequencer.take()) else {
-            return VecDeque::new();
-        };
-        self.timers.remove(&(sequencer.timer_at, Waiting::Mobile(address)));
-        self.held_bytes -= u64::from(sequencer.bytes());
-        sequencer.into_packets()
-    }
-
-    fn end_sequencer(&mut self, address: IpAddr, sink: &mut impl Sink) {
-        let waited = self.take_sequencer(address);
-        waited.into_iter().for_each(|packet| self.toward_mobile(packet, sink));
-    }
-
     /// All state is soft: what is held goes to the mobile hosts.
     fn forget_all(&mut self, sink: &mut impl Sink) {
         let addresses: Vec<IpAddr> = self.mobiles.keys().copied().collect();
@@ -433,26 +407,6 @@ impl Agent {
         } else {
             self.step_flow(&flow, table::Input::Silence, sink, now);
         }
-    }
-
-    fn on_sequencer_timer(&mut self, address: IpAddr, sink: &mut impl Sink, now: Instant) {
-        let mobile = self.mobiles.get_mut(&address);
-        let Some(sequencer) = mobile.and_then(|mobile| mobile.sequencer.as_mut()) else { return };
-        sequencer.timer_at = sequencer.ends_at();
-        if sequencer.timer_at > now {
-            self.timers.insert((sequencer.timer_at, Waiting::Mobile(address)));
-        } else {
-            self.end_sequencer(address, sink);
-        }
-    }
-}
-
-/// Enters a sequencer's end if it became earlier.
-fn arm(timers: &mut BTreeSet<(Instant, Waiting)>, address: IpAddr, sequencer: &mut Sequencer) {
-    if sequencer.ends_at() < sequencer.timer_at {
-        timers.remove(&(sequencer.timer_at, Waiting::Mobile(address)));
-        sequencer.timer_at = sequencer.ends_at();
-        timers.insert((sequencer.timer_at, Waiting::Mobile(address)));
     }
 }
 
