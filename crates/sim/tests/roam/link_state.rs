@@ -216,6 +216,18 @@ fn winc_bs_12_the_sequencer_learns_of_the_tunnel_and_keeps_the_order() {
     assert_eq!((went("MON", "BUF"), went("BUF", "TUN"), went("IDLE", "MON")), (3, 3, 3));
 }
 
+/// WINC-BS-12: what base stations of one branch send each other does not come up to the home agent,
+/// so it is there before what comes straight from that.
+#[test]
+fn winc_bs_12_behind_one_branch_the_tunnel_is_short_and_keeps_the_order() {
+    let mut plan = window("window-station", 46, false);
+    let roaming = plan.roaming.as_mut().expect("it has cells");
+    roaming.branches.iter_mut().for_each(|branch| branch.number = 0);
+    let seen = seen(&plan, 1);
+    assert_eq!((seen.fast_retransmits, seen.lost), (0, 0));
+    assert_eq!(seen.states.iter().filter(|it| it.2 == "TUN").count(), 6, "flow and host, thrice");
+}
+
 /// WINC-ST-7: what was told of a mobile host that has moved on is forgotten with its binding, 10 s
 /// after it (PAR-15).
 #[test]
