@@ -145,7 +145,7 @@ fn window(scheme: &str, closes_below: i32, sequencer: bool) -> Plan {
         first: Some(ms(8_000)),
         times: Some(3),
         border: dwell::Border::Ahead(ms(4_000)),
-        fading: ms(4_000),
+        fading: ms(8_000),
         arrives_at: 6.0,
         ..dwell::Spec::every(ms(16_000))
     };
@@ -174,7 +174,7 @@ fn window(scheme: &str, closes_below: i32, sequencer: bool) -> Plan {
 /// three handoffs.
 #[test]
 fn winc_mh_6_cwnd_and_ssthresh_outlast_the_pause() {
-    let seen = seen(&window("window-mobile", 80, false), 1);
+    let seen = seen(&window("window-mobile", 56, false), 1);
     let times = |id| seen.rules.iter().filter(move |rule| rule.0 == id).map(|rule| rule.1);
     let pauses: Vec<_> = times("WINC-MH-1").zip(times("WINC-MH-4")).collect();
     assert_eq!(pauses.len(), 3);
@@ -196,7 +196,7 @@ fn winc_mh_6_cwnd_and_ssthresh_outlast_the_pause() {
 #[test]
 fn winc_bs_10_a_base_station_that_holds_data_lets_the_window_close_at_a_weaker_signal() {
     let lowest = |scheme| {
-        let thresholds = (0..=12).rev().map(|step| 42 + 4 * step);
+        let thresholds = (0..=8).rev().map(|step| 42 + 2 * step);
         let is_lossless = |threshold: &i32| seen(&window(scheme, *threshold, false), 1).lost == 0;
         thresholds.take_while(is_lossless).last().expect("one is high enough")
     };
