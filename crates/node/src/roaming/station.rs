@@ -5,8 +5,8 @@
 //!              ▲                            TUNNEL ────┘
 //! ```
 //!
-//! A tunnel ends before the scheme sees what was inside; one that asks is told by the side what came
-//! from another base station. What the scheme sends into a tunnel ([`Side::TUNNEL`]) goes back to
+//! A tunnel ends before the scheme sees what was inside; one that asks is told by the side what
+//! came from another base station. What the scheme sends into a tunnel ([`Side::TUNNEL`]) goes back to
 //! mobility, which knows where its mobile host is. Only TCP passes the scheme; beacons,
 //! registrations and handoff messages do not.
 

@@ -217,13 +217,16 @@ fn threshold(results: &Results) -> Judged {
     let [c, d] = lowest;
     let what = format!("lowest threshold without loss: (d) {d:.1} dB, (c) {c:.1} dB");
     let normal = mean(outcome(results, C, Sender::Reno), |moves| Some(normal(moves))).0;
-    Judged::shape("dB, the lowest without loss, (d)", (d, None), "lower than (c)'s", vec![
-        criterion(d < c, what),
-    ])
+    Judged::shape(
+        "dB, the lowest without loss, (d)",
+        (d, None),
+        "lower than (c)'s",
+        vec![criterion(d < c, what)],
+    )
     .with_points(points)
     .because(format!(
         "Reno, {normal:.0} KB/s between handoffs. The signal falls by 1.3 dB a second and is told \
-         each 100 ms: (c) has to close a round trip before the crossing, (d) as long as the radio's \
-         queue takes."
+         each 100 ms: (c) has to close a round trip before the crossing, (d) as long as the \
+         radio's queue takes."
     ))
 }

@@ -41,12 +41,13 @@ const VERSIONS: &str = "versions";
 const CALIBRATED: &[&str] =
     &["period of agent advertisements (PAR-16), to the mean restart of 4.768 s (EXP-WINC-3)"];
 
-const SET: &str = "ns-2's hosts of 2000 (ticks of 100 ms, timeouts of 200 ms or more, one segment \
-                   at first, a window of 80 000 B, scale 1); base \
-                   stations 1 and 21 ms behind branches 69 and 109 ms from the gateway; signal \
-                   falling for 12 s before a crossing, 4 dB in the old and 6 dB in the new cell at \
-                   it; agents tell each other only where base stations hold data; window control by the letter, closing below 5 dB, and below 4.2 dB where \
-                   the base station holds what still comes";
+const SET: &str = "ns-2's hosts of 2000 (ticks of 100 ms, timeouts of 200 ms or more, one \
+                   segment at first, a window of 80 000 B, scale 1); base stations 1 and 21 ms \
+                   behind branches 69 and 109 ms from the gateway; signal falling for 12 s \
+                   before a crossing, 4 dB in the old and 6 dB in the new cell at it; agents \
+                   tell each other only where base stations hold data; window control by the \
+                   letter, closing below 5 dB, and below 4.2 dB where the base station holds \
+                   what still comes";
 
 /// A study with its own name, or under several that differ by what is set.
 const fn study(

@@ -44,7 +44,8 @@ pub(super) const EXPERIMENTS: [Experiment; 5] = [
     ),
     experiment(
         ("EXP-WINC-2", "section 2"),
-        "recovery grows with the square of the round trip, and outlasts the 20 s to the next handoff",
+        "recovery grows with the square of the round trip, and outlasts the 20 s to the next \
+         handoff",
         &["recovery-400ms", "recovery-500ms", "recovery-600ms", VERSIONS],
         quadratic,
     ),
@@ -166,8 +167,8 @@ fn recovery(results: &Results) -> Judged {
     Judged::number("s, at 500 ms", (ours, None), published, criteria).with_points(points).because(
         "The paper calculates, and so is it judged: a segment more each round trip, from one to \
          what 160 KB/s need in packets of 1040 bytes. A run from ssthresh of two segments takes 7 \
-         to 10 % longer: the handshake, the time that sending takes, and since each ACK adds 1/cwnd \
-         of a segment while cwnd grows, a round trip adds a little less than one."
+         to 10 % longer: the handshake, the time that sending takes, and since each ACK adds \
+         1/cwnd of a segment while cwnd grows, a round trip adds a little less than one."
             .into(),
     )
 }

@@ -16,7 +16,8 @@ const B: usize = 1;
 pub(super) const EXPERIMENTS: [Experiment; 7] = [
     experiment(
         ("EXP-WINC-6", "section 4.3"),
-        "(b) interrupts for less time; slow start lasts longer until repeated handoffs lower ssthresh",
+        "(b) interrupts for less time; slow start lasts longer until repeated handoffs lower \
+         ssthresh",
         &[VERSIONS],
         prefetch,
     ),

@@ -204,8 +204,8 @@ fn winc_bs_10_a_base_station_that_holds_data_lets_the_window_close_at_a_weaker_s
     assert!(with + 4 <= alone, "{with} and {alone} tenths of a decibel");
 }
 
-/// WINC-BS-5, 6 and 12: binding updates and tunnels reach the engines of both base stations, and the
-/// sequencer puts in order what comes by two ways.
+/// WINC-BS-5, 6 and 12: binding updates and tunnels reach the engines of both base stations, and
+/// the sequencer puts in order what comes by two ways.
 #[test]
 fn winc_bs_12_the_sequencer_learns_of_the_tunnel_and_keeps_the_order() {
     let without = seen(&window("window-station", 46, false), 1);
