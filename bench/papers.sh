@@ -37,3 +37,4 @@ page() {
 
 page snoop EXP-SN
 page caceres-iftode EXP-CI
+page window EXP-WINC

@@ -152,6 +152,9 @@ pub struct ListConfig {
     /// Agents of base stations stronger than this are asked for, in tenths of a decibel; `None`:
     /// nobody is asked, advertisements are waited for (PRE-7).
     pub solicit_above_decibels_10: Option<i16>,
+    /// An agent that is in the list is registered through at once (LINK-4). Otherwise its next
+    /// advertisement is waited for in each cell anew, as Mobile IP alone does (PRE-7).
+    pub uses_known: bool,
     /// Between two solicitations of the same agent (PRE-2).
     pub retry: Duration,
     /// Solicitations of one agent without an answer, at most.
@@ -165,15 +168,22 @@ impl ListConfig {
     pub const fn prefetch() -> Self {
         ListConfig {
             solicit_above_decibels_10: Some(30),
+            uses_known: true,
             retry: Duration::from_secs(1),
             solicitations_max: 5,
             agents_max: 64,
         }
     }
 
-    /// Asks nobody (PRE-7).
-    pub const fn wait() -> Self {
+    /// Asks nobody, and remembers whom it has heard: where greetings say that a cell has changed,
+    /// registrations only follow.
+    pub const fn remember() -> Self {
         ListConfig { solicit_above_decibels_10: None, ..Self::prefetch() }
+    }
+
+    /// Asks nobody, and waits for an advertisement in each cell (PRE-7).
+    pub const fn wait() -> Self {
+        ListConfig { uses_known: false, ..Self::remember() }
     }
 }
 
@@ -196,6 +206,19 @@ impl AgentList {
     /// The agent of a base station, if it is in the list (LINK-4).
     pub fn agent_of(&self, station: Ipv4Addr, now: Instant) -> Option<&Agent> {
         self.agents.get(&station).filter(|agent| now < agent.until)
+    }
+
+    /// The agent through which to register in a cell that was entered at `since`: as it is in the
+    /// list, or only if it was heard since then (PRE-7).
+    pub fn agent_to_use(&self, station: Ipv4Addr, since: Instant, now: Instant) -> Option<&Agent> {
+        let is_new = |agent: &&Agent| self.config.uses_known || agent.received_at >= since;
+        self.agent_of(station, now).filter(is_new)
+    }
+
+    /// Asks for the agent of a base station whose cell was entered before it was known, whatever
+    /// its signal; nobody if nobody is to be asked.
+    pub fn on_entered(&mut self, station: Ipv4Addr, sink: &mut impl Sink, now: Instant) -> bool {
+        self.config.solicit_above_decibels_10.is_some() && self.solicit(station, sink, now)
     }
 
     /// An agent that was known when the run began, with this longest registration in seconds.

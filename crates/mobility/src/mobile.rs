@@ -47,6 +47,9 @@ pub struct Config {
     /// A registration waits for the end of the greeting's handoff, as where both are done by one
     /// daemon that takes its time.
     pub registers_after_greeting: bool,
+    /// A registration names the agent before, which then sends after the mobile host what still
+    /// comes to it (WINC-BS-4).
+    pub names_previous: bool,
     /// Registrations with a home agent, and how agents are found; neither without.
     pub registration: Option<(registration::Config, ListConfig)>,
     /// The list of base stations.
@@ -68,9 +71,12 @@ pub struct MobileHost {
     signal: Option<(Ipv4Addr, i16)>,
     greeter: Option<Greeter>,
     registers_after_greeting: bool,
+    names_previous: bool,
     conductor: Option<Conductor>,
     registrar: Option<Registrar>,
     agents: Option<AgentList>,
+    /// When the cell of the base station that is chosen was entered.
+    entered_at: Instant,
     /// To be registered through as soon as its agent is known.
     waiting_for: Option<Ipv4Addr>,
     /// The agent of the last registration that was accepted.
@@ -106,9 +112,11 @@ impl MobileHost {
             signal: None,
             greeter,
             registers_after_greeting: config.registers_after_greeting,
+            names_previous: config.names_previous,
             conductor,
             registrar,
             agents,
+            entered_at: Instant::ZERO,
             waiting_for: None,
             previous: None,
             refusals: Refusals::default(),
@@ -192,6 +200,7 @@ impl MobileHost {
     }
 
     fn go(&mut self, station: Ipv4Addr, sink: &mut impl Sink, now: Instant) {
+        self.entered_at = now;
         if let Some(greeter) = &mut self.greeter {
             greeter.attach(station, &mut self.clock, sink, now);
         }
@@ -200,7 +209,7 @@ impl MobileHost {
     }
 
     /// Registers through the agent of a base station at once if it is in the list (LINK-4), or as
-    /// soon as it advertises itself (PRE-7).
+    /// soon as it answers or advertises itself (PRE-7).
     fn register(&mut self, station: Ipv4Addr, sink: &mut impl Sink, now: Instant) {
         if self.registers_after_greeting && self.greeter.as_ref().is_some_and(Greeter::is_under_way)
         {
@@ -210,8 +219,10 @@ impl MobileHost {
         let (Some(registrar), Some(agents)) = (&mut self.registrar, &mut self.agents) else {
             return;
         };
-        let Some(agent) = agents.agent_of(station, now).filter(|agent| !agent.is_busy) else {
+        let known = agents.agent_to_use(station, self.entered_at, now).copied();
+        let Some(agent) = known.filter(|agent| !agent.is_busy) else {
             self.waiting_for = Some(station);
+            agents.on_entered(station, sink, now);
             return;
         };
         self.waiting_for = None;
@@ -228,7 +239,7 @@ impl MobileHost {
             let (mobile, stage) = (self.own.into(), HandoffStage::Begun);
             sink.notify(Notice::HandoffStage { mobile, stage });
         }
-        registrar.register(via, previous, sink, now);
+        registrar.register(via, previous.filter(|_| self.names_previous), sink, now);
     }
 
     /// Says who forwards and who buffers (MCAST-11): the others by their strength.

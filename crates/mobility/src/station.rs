@@ -44,6 +44,9 @@ pub struct Config {
     pub foreign: foreign::Config,
     /// Advertisements; none if it only answers by registrations.
     pub advertiser: Option<AdvertiserConfig>,
+    /// When the first advertisement leaves; `None`: beside the first beacon, and beside every one
+    /// that is sent out of turn.
+    pub first_advertisement_at: Option<Instant>,
     /// What is kept of each mobile host for the next base station (CI-SMOOTH-2); nothing without.
     pub keeper: Option<forward::Config>,
     /// Multicast groups.
@@ -64,6 +67,7 @@ impl Config {
             handoff: handoff::Config::strict(address),
             foreign: foreign::Config::new(address),
             advertiser: Some(AdvertiserConfig::new(address)),
+            first_advertisement_at: None,
             keeper: None,
             multicast: multicast::Config::strict(address),
             mtu_bytes: 1_500,
@@ -99,10 +103,11 @@ impl BaseStation {
     /// Nobody is here yet. `keys`: those of all mobile hosts that may come.
     pub fn new(config: Config, keys: Keys, clock: Clock) -> Self {
         let (id, address, first_at) = (config.id, config.address, config.first_beacon_at);
+        let advertises_at = config.first_advertisement_at.unwrap_or(first_at);
         BaseStation {
             inbox: Inbox::new(address, keys.clone()),
             beacons: Sender::new((id, address), config.beacon_interval, clock, first_at),
-            advertiser: config.advertiser.map(|config| Advertiser::new(config, first_at)),
+            advertiser: config.advertiser.map(|it| Advertiser::new(it, advertises_at)),
             relay: Relay::new(config.foreign, keys.clone(), clock),
             handover: Handover::new(config.handoff, keys.clone(), clock),
             keeper: config.keeper.map(Keeper::new),
@@ -127,10 +132,12 @@ impl BaseStation {
         }
     }
 
-    /// Sends a beacon and an advertisement now, beside those that are due (CI-MOD-5).
+    /// Sends a beacon now, beside those that are due (CI-MOD-5), and an advertisement if these
+    /// leave with beacons.
     pub fn beacon(&mut self, sink: &mut impl Sink, now: Instant) {
         self.beacons.send(sink, now);
-        if let Some(advertiser) = &mut self.advertiser {
+        let is_beside = self.config.first_advertisement_at.is_none();
+        if let Some(advertiser) = self.advertiser.as_mut().filter(|_| is_beside) {
             advertiser.send(sink);
         }
     }
@@ -281,7 +288,7 @@ impl BaseStation {
                 let outcome = self.handover.on_message((side, &message), kept, sink, now);
                 match outcome {
                     Some(Outcome::Arrived(mobile)) => {
-                        sink.notify(Notice::Registered(mobile.into()));
+                        self.tell_arrival(mobile, sink);
                     }
                     Some(Outcome::Moved { mobile, to, wants_buffer }) => {
                         self.relay.depart(mobile);
@@ -296,7 +303,10 @@ impl BaseStation {
                 match outcome {
                     Some(foreign::Outcome::Asked { mobile, proved_at: Some(at) }) => {
                         self.handover.learn(mobile, true, at);
-                        sink.notify(Notice::Registered(mobile.into()));
+                        self.tell_arrival(mobile, sink);
+                    }
+                    Some(foreign::Outcome::Told(mobile)) => {
+                        sink.notify(Notice::TunnelOpened(mobile.into()));
                     }
                     Some(foreign::Outcome::Left(mobile)) => {
                         sink.notify(Notice::Deregistered(mobile.into()));
@@ -313,6 +323,14 @@ impl BaseStation {
                     advertiser.on_packet(packet, sink, now);
                 }
             }
+        }
+    }
+
+    /// A mobile host has come; what its last base station holds for it will follow (WINC-BS-12).
+    fn tell_arrival(&self, mobile: Ipv4Addr, sink: &mut impl Sink) {
+        sink.notify(Notice::Registered(mobile.into()));
+        if self.relay.tells(mobile) || self.handover.tells(mobile) {
+            sink.notify(Notice::TunnelOpened(mobile.into()));
         }
     }
 

@@ -275,6 +275,24 @@ fn pre_7_without_prefetch_the_advertisement_is_waited_for() {
 }
 
 #[test]
+fn pre_7_and_link_4_who_waits_uses_no_agent_that_was_heard_before_the_cell_was_entered() {
+    for (config, is_used) in [(ListConfig::wait(), false), (ListConfig::remember(), true)] {
+        let mut world = Discovery::new(config);
+        world.advertiser.on_timer(&mut world.outbox, at_ms(500));
+        let (_, packet) = world.outbox.take().pop().unwrap();
+        world.list.on_packet(&packet, at_ms(500));
+        let entered = |at| world.list.agent_to_use(station(1), at_ms(at), at_ms(600)).is_some();
+        assert!(entered(500), "heard as it was entered");
+        assert_eq!(entered(501), is_used);
+        let mut outbox = Outbox::new();
+        let asked = world.list.clone().on_entered(station(2), &mut outbox, at_ms(600));
+        assert!(!asked && outbox.sent.is_empty(), "nobody is asked without prefetch");
+    }
+    let mut world = Discovery::new(ListConfig::prefetch());
+    assert!(world.list.on_entered(station(2), &mut world.outbox, at_ms(600)));
+}
+
+#[test]
 fn mod_14_solicitations_are_answered_no_faster_than_the_gap() {
     let mut world = Discovery::new(ListConfig::prefetch());
     world.hear(40, at_ms(0));

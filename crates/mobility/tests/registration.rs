@@ -13,7 +13,7 @@ use mobility::registration::mobile::{Config as MobileConfig, Outcome, Previous, 
 use mobility::registration::{Replay, foreign, home};
 use mobility::tunnel;
 use proptest::prelude::*;
-use sansio::{Engine, Input, Instant, PacketRef, Side};
+use sansio::{Engine, Input, Instant, Notice, PacketRef, Side};
 use wire::auth::{Algorithm, Key};
 use wire::mobile_ip::registration::{Code, Flags, Reply, Request};
 use wire::mobile_ip::{Authenticator, Message};
@@ -412,15 +412,33 @@ fn winc_bs_4_and_5_the_new_agent_tells_the_previous_one_where_to_tunnel() {
     // WINC-ST-7: for 10 s (PAR-15), and no nanosecond longer.
     assert_eq!(care_of(&world, at_ms(11_000)), Some(station(2)));
     assert_eq!(care_of(&world, at_ms(11_001)), None);
-    // The acknowledge ends the repetitions.
+    // The acknowledge ends the repetitions, and says that the tunnel is open (WINC-BS-12).
     let acknowledge = world.outbox.only(Side::WIRED);
     assert!(world.agents[1].next_deadline().is_some_and(|due| due.timer == "binding update"));
-    world.agents[1].on_packet(Side::WIRED, &acknowledge, &mut world.outbox, at_ms(1_002));
+    assert!(world.agents[1].tells(mobile(1)));
+    let told =
+        world.agents[1].on_packet(Side::WIRED, &acknowledge, &mut world.outbox, at_ms(1_002));
+    assert_eq!(told, Some(foreign::Outcome::Told(mobile(1))));
+    assert!(!world.agents[1].tells(mobile(1)));
     assert!(world.agents[1].next_deadline().is_none_or(|due| due.timer != "binding update"));
     // The same update again: answered, and nothing else.
     world.agents[0].on_packet(Side::WIRED, &updates[0], &mut world.outbox, at_ms(1_100));
     world.outbox.only(Side::WIRED);
     assert_eq!(care_of(&world, at_ms(11_001)), None);
+}
+
+#[test]
+fn winc_st_7_the_end_of_a_binding_is_told() {
+    let mut world = World::new(Replay::Timestamps);
+    world.register(1, None, at_ms(0));
+    let request = world.ask(2, Some(1), at_ms(1_000));
+    let (_, updates) = world.relay(2, &request, at_ms(1_000));
+    world.agents[0].on_packet(Side::WIRED, &updates[0], &mut world.outbox, at_ms(1_001));
+    let end = at_ms(11_001);
+    world.agents[0].on_timer(&mut world.outbox, Instant::from_nanos(end.as_nanos() - 1));
+    assert_eq!(world.outbox.notices, []);
+    world.agents[0].on_timer(&mut world.outbox, end);
+    assert_eq!(world.outbox.notices, [Notice::BindingExpired(mobile(1).into())]);
 }
 
 #[test]

@@ -120,6 +120,7 @@ impl Storm {
                 roaming,
                 registration: Some((registration, ListConfig::prefetch())),
                 registers_after_greeting: false,
+                names_previous: true,
                 listener: ListenerConfig::default(),
                 choice: choice::Config::modern(),
             };

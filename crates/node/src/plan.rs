@@ -1,5 +1,7 @@
 //! What a driver runs: one case of a scenario, with every parameter resolved.
 
+mod schemes;
+
 use crate::cell::addresses;
 use crate::host::{Application, Host};
 use crate::roaming::{Roaming, stack};
@@ -7,11 +9,11 @@ use crate::scenario::{
     Amount, BitErrors, Case, Channel, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario,
     Sender, Served, Size, Switch, Time, Told, Traffic, radio,
 };
+use ::schemes::stack::FixedHost;
+use ::schemes::{Scheme, fast_retransmit, window};
 use link::preset::Pair;
 use link::{Limit, channel, hop, outage};
 use sansio::{Duration, FlowKey, Host as Address, Instant, Random, Signal, StreamId};
-use schemes::stack::{FixedHost, Stack};
-use schemes::{MobileScheme, Scheme, fast_retransmit};
 use std::rc::Rc;
 use tcp::config::{ReceiveWindow, TimerModel};
 use tcp::{Config, Endpoint, HandoffMark};
@@ -41,6 +43,8 @@ pub struct Plan {
     pub scheme: String,
     /// Parameters of fast retransmission other than those of its preset, if it is among them.
     pub fast_retransmit: Option<fast_retransmit::Config>,
+    /// Parameters of window control other than those of its preset, if it is among them.
+    pub window: Option<window::Config>,
     /// What the base station is told of departures onto its radio, if its scheme asks.
     pub departures: Departures,
     /// Both hosts' TCP.
@@ -185,6 +189,7 @@ impl Plan {
             channel: scenario.channel,
             scheme: if scheme.is_ok() { case.scheme.clone() } else { "plain".to_owned() },
             fast_retransmit: None,
+            window: None,
             departures: scenario.departures,
             tcp: hosts_config(scenario, case),
             transfers: transfers(scenario, case.direction),
@@ -258,25 +263,6 @@ impl Plan {
         let carries = |way| self.transfers.iter().any(|transfer| transfer.direction == way);
         let down = carries(Way::Down).then_some(&self.radio.down);
         down.into_iter().chain(carries(Way::Up).then_some(&self.radio.up))
-    }
-
-    /// The base station of this plan.
-    pub fn base_station(&self) -> Scheme {
-        self.stack().station
-    }
-
-    /// What stands between a mobile host's TCP and the air.
-    pub fn mobile_scheme(&self) -> Option<MobileScheme> {
-        let mobile = self.stack().mobile?;
-        let is_told = matches!(mobile, MobileScheme::FastRetransmit(_));
-        let other = self.fast_retransmit.filter(|_| is_told);
-        Some(other.map_or(mobile, MobileScheme::from))
-    }
-
-    fn stack(&self) -> Stack {
-        let stack = stack(&self.scheme)
-            .unwrap_or_else(|_| unreachable!("Plan::new refuses unknown schemes"));
-        if self.roaming.is_some() { stack } else { stack.without_handoffs() }
     }
 
     /// One pair of end hosts, whose TCP is `tcp`, a copy of [`Plan::tcp`] for all of them. Initial

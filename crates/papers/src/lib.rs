@@ -18,18 +18,21 @@
 pub mod caceres_iftode;
 mod crossings;
 mod judged;
+mod moves;
 mod paper;
 mod runs;
 mod setup;
 pub mod snoop;
 mod watch;
+pub mod window;
 
 pub use crossings::Crossing;
 pub use judged::{Criterion, Judged, Point, Verdict};
+pub use moves::Moves;
 pub use paper::{Content, Experiment, Paper, Study, select};
 pub use runs::{Error, Outcome, Results, Selected, run};
 pub use setup::setup;
 pub use watch::{Air, Watched};
 
 /// The papers, in the order of their listing.
-pub static PAPERS: [&Paper; 2] = [&snoop::PAPER, &caceres_iftode::PAPER];
+pub static PAPERS: [&Paper; 3] = [&snoop::PAPER, &caceres_iftode::PAPER, &window::PAPER];

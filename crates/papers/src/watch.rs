@@ -2,6 +2,7 @@
 //! share of packets lost on the air; and what happens at crossings ([`crate::crossings`]).
 
 use crate::crossings::{self, Crossing};
+use crate::moves::{self, Moves};
 use node::Plan;
 use sansio::{Cause, Duration, Instant, Packet, Payload, Side};
 use std::collections::BTreeSet;
@@ -33,6 +34,8 @@ pub struct Watched {
     pub acks: Air,
     /// What happened at each crossing of the mobile host.
     pub crossings: Vec<Crossing>,
+    /// Of a transfer that does not end: its rate in time, and what happens at crossings.
+    pub moves: Moves,
 }
 
 /// Watches the first transfer of a run.
@@ -45,6 +48,7 @@ pub(crate) struct Watch {
     local: BTreeSet<u64>,
     watched: Watched,
     crossings: Option<crossings::Meter>,
+    moves: Option<moves::Watch>,
 }
 
 impl Watch {
@@ -58,6 +62,7 @@ impl Watch {
             local: BTreeSet::new(),
             watched: Watched::default(),
             crossings: plan.roaming.as_ref().map(|_| crossings::Meter::new(plan, spec)),
+            moves: spec.size.is_none().then(|| moves::Watch::new(plan, spec)),
         }
     }
 
@@ -66,6 +71,7 @@ impl Watch {
         let is_complete = self.spec.size.is_some_and(|size| self.delivered >= size);
         let waited = seconds - self.delivered_at.as_secs_f64();
         self.watched.idle_gaps += u64::from(!is_complete && waited > IDLE_GAP.as_secs_f64());
+        self.watched.moves = self.moves.map(moves::Watch::finish).unwrap_or_default();
         self.watched.resent_by_both = self.local.intersection(&self.end_to_end).count() as u64;
         self.watched.crossings = self.crossings.map(crossings::Meter::finish).unwrap_or_default();
         self.watched
@@ -91,6 +97,9 @@ impl Observer for Watch {
         let node = record.node;
         if let Some(crossings) = &mut self.crossings {
             crossings.record(record);
+        }
+        if let Some(moves) = &mut self.moves {
+            moves.record(record);
         }
         match record.what {
             What::Sent { packet, .. } => {

@@ -81,6 +81,39 @@ fn crossings_cost_and_save_what_caceres_and_iftode_say() {
 }
 
 #[test]
+fn window_control_does_what_onoe_and_others_say() {
+    let (results, judged) = run(&["EXP-WINC"], Some(SEEDS));
+    assert_eq!(results.failures(), [""; 0]);
+    for (id, judged) in judged {
+        let expected = match id {
+            "EXP-WINC-1" | "EXP-WINC-3" | "EXP-WINC-F12-c" => Verdict::Within,
+            "EXP-WINC-7-11a" | "EXP-WINC-F12-a" | "EXP-WINC-F12-f" => Verdict::NoTarget,
+            // Findings; the page says why.
+            "EXP-WINC-b-4" | "EXP-WINC-c-3" | "EXP-WINC-F12-e" => Verdict::Fails,
+            "EXP-WINC-F12-d" => Verdict::Outside,
+            // Decided by when the agents of few seeds advertise themselves.
+            "EXP-WINC-F12-b" => continue,
+            _ => Verdict::Holds,
+        };
+        assert_eq!(judged.verdict, expected, "{id}: {:?}", judged.criteria);
+        assert_eq!(judged.verdict.contradicts(), judged.criteria.iter().any(|one| !one.holds));
+    }
+    let figures = (papers::window::PAPER.figures)(&results);
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    let mut expected = Vec::new();
+    for number in 7..=11 {
+        let name = format!("EXP-WINC-F{number}");
+        expected.extend([name.clone(), format!("{name}-cwnd")]);
+    }
+    expected.extend(["EXP-WINC-F12".to_owned(), "EXP-WINC-3".to_owned()]);
+    assert_eq!(names, expected);
+    for figure in &figures[..10] {
+        assert_eq!(figure.series.len(), 4, "{}", figure.name);
+        assert!(figure.series.iter().all(|series| series.points.len() > 80), "{}", figure.name);
+    }
+}
+
+#[test]
 fn every_experiment_has_an_id_of_its_own_and_studies_that_exist() {
     let experiments = papers::select(&PAPERS, &[]).expect("no ID selects all");
     let ids: BTreeSet<&str> = experiments.iter().map(|(_, one)| one.id).collect();

@@ -121,8 +121,8 @@ pub enum Notice {
     Moved(IpAddr),
     /// It is no longer known where a mobile host has moved to (WINC-ST-7).
     BindingExpired(IpAddr),
-    /// What a mobile host's last base station holds for it comes through the tunnel from now on
-    /// (WINC-BS-6); told after [`Notice::Registered`].
+    /// What a mobile host's last base station holds for it will come through the tunnel
+    /// (WINC-BS-6); told after [`Notice::Registered`], and again when that one has answered.
     TunnelOpened(IpAddr),
     /// Forget everything that is soft state (SNOOP-GEN-3); the drill of the soft-state checker.
     Forget,

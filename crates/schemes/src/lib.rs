@@ -60,6 +60,19 @@ impl Scheme {
         }
     }
 
+    /// A mobile host that was registered here when the run began.
+    pub fn begin(&mut self, mobile: core::net::IpAddr) {
+        if let Scheme::Window(agent) = self {
+            agent.begin(mobile);
+        }
+    }
+
+    /// True if what comes through a tunnel from another base station shall arrive on
+    /// [`sansio::Side::TUNNEL`], and on the wired side like all else otherwise.
+    pub fn wants_tunnel(&self) -> bool {
+        matches!(self, Scheme::Window(_))
+    }
+
     /// True if the driver shall report the link layer's verdict on each frame ([`Input::Verdict`]),
     /// where there is one.
     pub fn wants_verdicts(&self) -> bool {

@@ -295,8 +295,12 @@ fn machines(
 fn hops(plan: &Plan, roaming: &Roaming, layout: Layout, seed: u64) -> Vec<Hop<sansio::PacketRef>> {
     let count = 4 * usize::from(layout.cells) + 2 * layout.pairs as usize;
     let hop = |wire| {
+        let backhaul;
         let (pair, way, name) = match layout.leads(wire) {
-            Leads::Backhaul(way, cell) => (&roaming.backhaul, way, format!("backhaul.{cell}")),
+            Leads::Backhaul(way, cell) => {
+                backhaul = roaming.backhaul_of(cell);
+                (&backhaul, way, format!("backhaul.{cell}"))
+            }
             Leads::Radio(way, cell) => (&plan.radio, way, format!("cell.{cell}.radio")),
             Leads::Wired(way, pair) => (&plan.wired, way, format!("{pair}.wired")),
         };

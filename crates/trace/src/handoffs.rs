@@ -150,7 +150,7 @@ impl Meter {
 /// The cause of the loss of a packet on the air whose receiver is elsewhere.
 pub const OUT_OF_CELL: &str = "out of cell";
 /// The reasons of machines that know no way to a mobile host.
-const NO_WAY: [&str; 3] = ["no such visitor", "not registered", "no route"];
+pub const NO_WAY: [&str; 3] = ["no such visitor", "not registered", "no route"];
 
 /// True for a beacon and the like: one packet on the air, heard by all in a cell, missed by nobody.
 pub(crate) fn is_broadcast(packet: &Packet) -> bool {

@@ -7,7 +7,7 @@ use crate::post;
 use crate::refusal::{Refusal, Refusals};
 use crate::retry::Retry;
 use core::net::Ipv4Addr;
-use sansio::{Deadline, Duration, Instant, Priority, Side, Sink};
+use sansio::{Deadline, Duration, Instant, Notice, Priority, Side, Sink};
 use std::collections::BTreeMap;
 use wire::control::{Body, Header, Message, Previous, Status};
 
@@ -165,6 +165,13 @@ impl Handover {
     pub fn has_told(&self, station: Ipv4Addr, mobile: Ipv4Addr) -> bool {
         let visit = self.visits.get(&mobile);
         visit.is_some_and(|visit| visit.notices.iter().any(|notice| notice.to == station))
+    }
+
+    /// True while another base station is told that a mobile host has come here, and has not
+    /// answered.
+    pub fn tells(&self, mobile: Ipv4Addr) -> bool {
+        let visit = self.visits.get(&mobile);
+        visit.is_some_and(|visit| visit.notices.iter().any(|notice| notice.done.is_none()))
     }
 
     /// The generation of a mobile host's newest attachment that is known.
@@ -387,6 +394,8 @@ impl Handover {
         let Some(notice) = notice else { return self.refusals.count(Refusal::Unasked, sink) };
         notice.done = Some(status);
         self.timers.clear(Timer::Notice(mobile, header.sender));
+        // What it holds follows its answer.
+        sink.notify(Notice::TunnelOpened(mobile.into()));
         self.complete_if_done(mobile, sink, now);
     }
 
@@ -411,7 +420,13 @@ impl Handover {
         while let Some(timer) = self.timers.pop_due(now) {
             match timer {
                 Timer::Notice(mobile, to) => self.notify(mobile, to, sink, now),
-                Timer::End(mobile) => self.forget(mobile),
+                Timer::End(mobile) => {
+                    let place = self.visits.get(&mobile).map(|visit| visit.place);
+                    if matches!(place, Some(Place::Gone(_))) {
+                        sink.notify(Notice::BindingExpired(mobile.into()));
+                    }
+                    self.forget(mobile);
+                }
             }
         }
     }

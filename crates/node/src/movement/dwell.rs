@@ -8,18 +8,21 @@
 //!                   new     ╞═══T═══╪═══════════════
 //!   gap=G           old ════════════╡                    nothing reaches for G (CI-MOD-4)
 //!                   new             │   G   ╞═══════
+//!   ahead=T         old ════════════╡                    the new cell is heard before (PRE-2)
+//!                   new     ╞═══T═══╪═══════════════
 //!                                crossing
 //! ```
 //!
 //! The signal is made to fit: full while the crossing is far, falling in a straight line over
-//! [`Spec::fading`] before it, and the new cell's rising the same way, equal at the crossing.
+//! [`Spec::fading`] before it, and the new cell's rising the same way, equal at the crossing unless
+//! [`Spec::arrives_at`] says otherwise.
 
 use super::{Cell, Change, Decibel};
 use sansio::{Duration, Instant, Random};
 use std::collections::VecDeque;
 
 /// A host's way from cell to cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spec {
     /// From one crossing to the next; its mean, if it is drawn.
     pub every: Duration,
@@ -36,6 +39,8 @@ pub struct Spec {
     pub rendezvous: Option<Duration>,
     /// How long before a crossing the signal begins to fall.
     pub fading: Duration,
+    /// The signal of the new cell at a crossing, dB.
+    pub arrives_at: Decibel,
 }
 
 /// How two neighbouring cells meet.
@@ -45,6 +50,8 @@ pub enum Border {
     Overlap(Option<Duration>),
     /// Neither reaches for this long, from the crossing on.
     Gap(Duration),
+    /// The new one reaches for this long before the crossing, the old one no longer after it.
+    Ahead(Duration),
 }
 
 /// One host's.
@@ -86,6 +93,7 @@ impl Spec {
             border: Border::Gap(Duration::ZERO),
             rendezvous: None,
             fading: Self::FADING,
+            arrives_at: Self::SIGNAL_AT_CROSSING,
         }
     }
 
@@ -98,6 +106,7 @@ impl Spec {
             // The next cell reaches as long before its crossing.
             Border::Overlap(Some(length)) => length.max(rendezvous) + length,
             Border::Gap(gap) => gap.max(rendezvous),
+            Border::Ahead(length) => length + rendezvous,
         };
         busy + Duration::from_nanos(1)
     }
@@ -149,6 +158,11 @@ impl Dwell {
             Border::Gap(gap) => {
                 due.push((at, Change::Lost(from)));
                 due.push((at + gap, Change::Reached(to)));
+            }
+            Border::Ahead(length) => {
+                let begin = at.as_nanos().saturating_sub(length.as_nanos());
+                due.push((Instant::from_nanos(begin), Change::Reached(to)));
+                due.push((at, Change::Lost(from)));
             }
         }
         if let Some(rendezvous) = self.spec.rendezvous {
@@ -205,14 +219,15 @@ impl Dwell {
         let ahead = self.crossing.map_or(0.0, near);
         let behind = self.crossed.map_or(0.0, near);
         let (full, middle, beside) = (Spec::SIGNAL, Spec::SIGNAL_AT_CROSSING, Spec::SIGNAL_BESIDE);
+        let new = self.spec.arrives_at;
         if cell == self.current {
-            return Some(full - (full - middle) * ahead.max(behind));
+            return Some(full - ((full - middle) * ahead).max((full - new) * behind));
         }
         // To which it goes, or from which it comes.
         let before = Cell((self.current.0 + self.cells - 1) % self.cells);
         let toward = if cell == self.next_cell() { ahead } else { 0.0 };
         let away = if cell == before { behind } else { 0.0 };
-        Some(beside + (middle - beside) * toward.max(away))
+        Some(beside + ((new - beside) * toward).max((middle - beside) * away))
     }
 }
 

@@ -49,8 +49,11 @@ pub enum Attention {
     All,
     /// One, or none until the rendezvous: the clock of an experiment chooses (CI-MOD-3).
     Only(Option<u16>),
-    /// All, and the clock chooses this one.
+    /// All, and the clock chooses this one, which is entered with its next beacon.
     Follows(u16),
+    /// All, and the clock chooses this one, which is entered as soon as it reaches: layer 2 says
+    /// so (LINK-4).
+    Joins(u16),
 }
 
 impl RoamingHost {
@@ -106,7 +109,23 @@ impl RoamingHost {
             Attention::All => Attention::All,
             Attention::Only(_) => Attention::Only(is_heard.then_some(to)),
             Attention::Follows(_) => Attention::Follows(to),
+            Attention::Joins(_) => Attention::Joins(to),
         };
+    }
+
+    /// A cell's frames reach the host: layer 2 joins it if that is where the host has gone, and
+    /// the layers above are told (LINK-4).
+    pub fn join(&mut self, cell: u16, sink: &mut impl Sink, now: Instant) {
+        if self.attention != Attention::Joins(cell) {
+            return;
+        }
+        let to = station(cell);
+        self.with_mobility(sink, |mobility, sink| {
+            if mobility.current() != Some(to) {
+                mobility.attach(to, sink, now);
+            }
+        });
+        self.settle(sink, now);
     }
 
     /// The rendezvous with this cell's base station (CI-MOD-5).
@@ -201,7 +220,7 @@ impl RoamingHost {
             Attention::Only(chosen) if is_beacon && chosen != Some(side.0) => {
                 return sink.discard(packet, DropReason::Rule("CI-MOD-3"));
             }
-            Attention::All => None,
+            Attention::All | Attention::Joins(_) => None,
             Attention::Only(chosen) => chosen,
             Attention::Follows(chosen) => Some(chosen),
         };

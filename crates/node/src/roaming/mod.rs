@@ -9,11 +9,13 @@
 //! The simulator joins them by hops. [`address`] says who is who.
 
 pub mod address;
+mod branches;
 pub mod host;
 mod igmp;
 pub mod router;
 pub mod station;
 
+pub use branches::Branch;
 pub use host::{Attention, RoamingHost};
 pub use router::Router;
 pub use station::Station;
@@ -26,7 +28,7 @@ use address::HOME_AGENT;
 use link::preset::Pair;
 use link::{Limit, hop};
 use mobility::Keys;
-use mobility::agents::ListConfig;
+use mobility::agents::{AdvertiserConfig, ListConfig};
 use mobility::beacon::{ListenerConfig, Sender};
 use mobility::clock::Clock;
 use mobility::mobile::Roaming as By;
@@ -49,8 +51,19 @@ pub struct Roaming {
     pub style: Style,
     /// What the machines take for them.
     pub pace: Pace,
+    /// A registration names the agent before, which then sends after the mobile host what still
+    /// comes to it (WINC-BS-4).
+    pub names_previous: bool,
     /// Router to each base station, and back.
     pub backhaul: Pair,
+    /// How much longer that takes to the base station of each cell, each way; nothing for cells
+    /// beyond its end.
+    pub farther: Vec<Duration>,
+    /// Behind which branch of a tree the base station of each cell lies; of none beyond its end.
+    pub branches: Vec<Branch>,
+    /// Between the advertisements of an agent, where mobile hosts wait for them or ask for them
+    /// (PAR-16).
+    pub advertisement_period: Duration,
 }
 
 /// How a mobile host's packets find it after it has changed cells.
@@ -97,8 +110,25 @@ impl Roaming {
                 Hosts::Bsd1995 => Pace::Strict,
                 Hosts::Modern => Pace::Modern,
             },
+            names_previous: true,
             backhaul: Pair::symmetric(hop),
+            farther: Vec::new(),
+            branches: Vec::new(),
+            advertisement_period: Self::ADVERTISEMENT_PERIOD,
         })
+    }
+
+    /// PAR-16.
+    pub const ADVERTISEMENT_PERIOD: Duration = Duration::from_secs(1);
+
+    /// Router to the base station of a cell, and back.
+    pub fn backhaul_of(&self, cell: u16) -> Pair {
+        let mut pair = self.backhaul.clone();
+        if let Some(more) = self.farther.get(usize::from(cell)) {
+            pair.down.delay += *more;
+            pair.up.delay += *more;
+        }
+        pair
     }
 }
 
@@ -168,6 +198,9 @@ pub(crate) fn stack(scheme: &str) -> Result<Stack, StackError> {
 pub struct Agents {
     style: Style,
     pace: Pace,
+    advertisement_period: Duration,
+    names_previous: bool,
+    branches: Vec<Branch>,
     keys: Keys,
     clock: Clock,
     seed: u64,
@@ -187,6 +220,9 @@ impl Agents {
         Agents {
             style: roaming.style,
             pace: roaming.pace,
+            advertisement_period: roaming.advertisement_period,
+            names_previous: roaming.names_previous,
+            branches: roaming.branches.clone(),
             keys: Rc::new(keys.collect()),
             clock: Clock::new(Self::BEGIN),
             seed,
@@ -216,7 +252,7 @@ impl Agents {
             home.begin(address::mobile(number), address::station(cell), Instant::ZERO);
             members.push((address::group(number), cell));
         }
-        let mut router = Router::new(home);
+        let mut router = Router::new(home, &self.branches);
         for (group, cell) in members.into_iter().filter(|_| is_group) {
             router.set_member(group, cell, true);
         }
@@ -224,7 +260,7 @@ impl Agents {
     }
 
     /// A base station with these mobile hosts in its cell, and this scheme.
-    pub fn station(&self, number: u16, scheme: Scheme, begin: &[u32]) -> Station {
+    pub fn station(&self, number: u16, mut scheme: Scheme, begin: &[u32]) -> Station {
         let address = address::station(number);
         let id = u32::from(number);
         let mut random = Random::new(self.seed, &format!("station.{number}.beacon"));
@@ -235,10 +271,20 @@ impl Agents {
             Pace::Modern => modern,
         };
         let keeps = self.style == Style::Forwarding;
+        // Who registers alone is told by advertisements, which are no beacons of its radio.
+        let is_alone = matches!(self.style, Style::Registration | Style::Prefetch);
+        let first_advertisement_at = is_alone.then(|| {
+            let mut random = Random::new(self.seed, &format!("station.{number}.advertisement"));
+            Instant::ZERO + random.uniform_time(Duration::ZERO, self.advertisement_period)
+        });
+        let period = self.advertisement_period;
+        let alone = AdvertiserConfig { period, ..AdvertiserConfig::new(address) };
         let visitors = self.keys.len();
         let config = mobility::station::Config {
             first_beacon_at: Instant::ZERO + random.uniform_time(Duration::ZERO, Sender::INTERVAL),
             keeper: keeps.then_some(modern.keeper).flatten(),
+            advertiser: if is_alone { Some(alone) } else { config.advertiser },
+            first_advertisement_at,
             mtu_bytes: Self::MTU_BYTES,
             handoff: handoff::station::Config { visitors_max: visitors, ..config.handoff },
             multicast: multicast::station::Config { mobiles_max: visitors, ..config.multicast },
@@ -249,6 +295,7 @@ impl Agents {
         for &mobile in begin {
             let home = address::mobile(mobile);
             station.begin(home, &self.roaming(mobile), Instant::ZERO);
+            scheme.begin(home.into());
         }
         Station::new(address, station, scheme)
     }
@@ -264,7 +311,8 @@ impl Agents {
         let own = address::mobile(number);
         let list = match self.style {
             Style::Prefetch => ListConfig::prefetch(),
-            _ => ListConfig::wait(),
+            Style::Registration => ListConfig::wait(),
+            Style::Greeting | Style::Forwarding | Style::Multicast => ListConfig::remember(),
         };
         let registration = mobile::Config::new(own, HOME_AGENT, key(number));
         let config = mobility::mobile::Config {
@@ -272,6 +320,7 @@ impl Agents {
             key: key(number),
             roaming: self.roaming(number),
             registers_after_greeting: self.pace == Pace::Strict,
+            names_previous: self.names_previous,
             registration: (self.style != Style::Multicast).then_some((registration, list)),
             listener: ListenerConfig::default(),
             choice: if is_driven { driven() } else { choice::Config::modern() },
@@ -283,8 +332,9 @@ impl Agents {
         // Base stations that are to buffer have to be heard while another one serves.
         let attention = match (is_driven, self.style) {
             (false, _) => Attention::All,
-            (true, Style::Multicast | Style::Prefetch) => Attention::Follows(first),
-            (true, _) => Attention::Only(Some(first)),
+            (true, Style::Multicast) => Attention::Follows(first),
+            (true, Style::Registration | Style::Prefetch) => Attention::Joins(first),
+            (true, Style::Greeting | Style::Forwarding) => Attention::Only(Some(first)),
         };
         RoamingHost::new(host, engine, engine_of, attention)
     }

@@ -4,16 +4,21 @@
 //!   fixed hosts ── FIXED ── home agent, routes, groups ── 1 + b ── base station b
 //! ```
 //!
+//! Base stations may lie behind branches: what goes from one to another of the same branch does not
+//! come up to the home agent ([`super::branches`]).
+//!
 //! Multicast is unicast here (MOD-22): a group's datagram leaves once for each base station that
 //! has joined, on the side of that one.
 
 use super::address::{HOME_AGENT, mobile_number, station_number};
+use super::branches::{Branch, Branches, Due, Way};
 use super::igmp;
 use crate::divert::divert;
 use core::net::{IpAddr, Ipv4Addr};
 use mobility::registration::home::HomeAgent;
 use sansio::{
-    Deadline, DropReason, Engine, Input, Instant, Notice, PacketRef, Payload, Priority, Side, Sink,
+    Deadline, DropReason, Engine, Input, Instant, Notice, PacketId, PacketRef, Payload, Priority,
+    Side, Sink,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +28,7 @@ pub struct Router {
     home: HomeAgent,
     /// Who has joined.
     groups: BTreeMap<Ipv4Addr, BTreeSet<u16>>,
+    branches: Branches,
     notices: Vec<Notice>,
 }
 
@@ -35,14 +41,20 @@ impl Router {
         Side(station + 1)
     }
 
-    /// A router without groups.
-    pub fn new(home: HomeAgent) -> Self {
-        Router { home, groups: BTreeMap::new(), notices: Vec::new() }
+    /// A router without groups. `branches`: of each base station, as far as they lie behind any.
+    pub fn new(home: HomeAgent, branches: &[Branch]) -> Self {
+        let branches = Branches::new(branches);
+        Router { home, groups: BTreeMap::new(), branches, notices: Vec::new() }
     }
 
     /// The home agent.
     pub fn home(&self) -> &HomeAgent {
         &self.home
+    }
+
+    /// What is on its way between the home agent and base stations behind branches.
+    pub fn held(&self) -> impl Iterator<Item = PacketId> + '_ {
+        self.branches.held()
     }
 
     /// A base station is a member of a group from now on, or no more.
@@ -67,13 +79,13 @@ impl Router {
             return sink.discard(packet, DropReason::Consumed);
         }
         if to != IpAddr::V4(HOME_AGENT) && mobile_number(to).is_none() {
-            return route(&self.groups, Priority::Normal, packet, sink);
+            return route((&self.groups, &mut self.branches), Priority::Normal, packet, sink, now);
         }
-        let groups = &self.groups;
+        let (groups, branches) = (&self.groups, &mut self.branches);
         let notices = &mut self.notices;
         let mut outputs = divert(sink, notices, |sink, side, priority, packet| match side {
             HomeAgent::HOME => sink.discard(packet, DropReason::Rule("not registered")),
-            _ => route(groups, priority, packet, sink),
+            _ => route((groups, branches), priority, packet, sink, now),
         });
         self.home.handle(Input::Arrival { side: Side::NETWORK, packet }, &mut outputs, now);
         self.notices.clear();
@@ -82,10 +94,11 @@ impl Router {
 
 /// Sends a packet toward its destination.
 fn route(
-    groups: &BTreeMap<Ipv4Addr, BTreeSet<u16>>,
+    (groups, branches): (&BTreeMap<Ipv4Addr, BTreeSet<u16>>, &mut Branches),
     priority: Priority,
     packet: PacketRef,
     sink: &mut impl Sink,
+    now: Instant,
 ) {
     match packet.ip.destination {
         IpAddr::V4(group) if group.is_multicast() => {
@@ -94,16 +107,16 @@ fn route(
             };
             for station in members.iter().skip(1) {
                 let copy = copy(&packet, sink);
-                sink.send(Router::side_of(*station), priority, copy);
+                branches.down(*station, (priority, copy), sink, now);
             }
             if let Some(first) = members.first() {
-                sink.send(Router::side_of(*first), priority, packet);
+                branches.down(*first, (priority, packet), sink, now);
             }
         }
-        to => {
-            let side = station_number(to).map_or(Router::FIXED, Router::side_of);
-            sink.send(side, priority, packet);
-        }
+        to => match station_number(to) {
+            Some(station) => branches.down(station, (priority, packet), sink, now),
+            None => sink.send(Router::FIXED, priority, packet),
+        },
     }
 }
 
@@ -120,13 +133,30 @@ fn copy(packet: &PacketRef, sink: &mut impl Sink) -> PacketRef {
 impl Engine for Router {
     fn handle(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         match input {
-            Input::Arrival { side, packet } => self.on_arrival(side, packet, sink, now),
-            Input::Timer => self.home.handle(input, sink, now),
+            Input::Arrival { side, packet } => {
+                let from = side.0.checked_sub(1);
+                match from.and_then(|from| self.branches.way_up(from, &packet)) {
+                    Some(Way::Across(to)) => {
+                        sink.send(Router::side_of(to), Priority::Normal, packet);
+                    }
+                    Some(Way::Later(delay)) => self.branches.hold_up(side, packet, now + delay),
+                    None => self.on_arrival(side, packet, sink, now),
+                }
+            }
+            Input::Timer => {
+                while let Some(due) = self.branches.pop_due(now) {
+                    match due {
+                        Due::Up(side, packet) => self.on_arrival(side, packet, sink, now),
+                        Due::Down(side, priority, packet) => sink.send(side, priority, packet),
+                    }
+                }
+                self.home.handle(input, sink, now);
+            }
             _ => {}
         }
     }
 
     fn next_deadline(&self) -> Option<Deadline> {
-        self.home.next_deadline()
+        Deadline::earlier(self.home.next_deadline(), self.branches.next_deadline())
     }
 }

@@ -5,16 +5,17 @@
 //!              ▲                            TUNNEL ────┘
 //! ```
 //!
-//! A tunnel ends before the scheme sees what was inside, and what the scheme sends into a tunnel
-//! ([`Side::TUNNEL`]) goes back to mobility, which knows where its mobile host is. Only TCP passes
-//! the scheme; beacons, registrations and handoff messages do not.
+//! A tunnel ends before the scheme sees what was inside; one that asks is told by the side what
+//! came from another base station. What the scheme sends into a tunnel ([`Side::TUNNEL`]) goes back to
+//! mobility, which knows where its mobile host is. Only TCP passes the scheme; beacons,
+//! registrations and handoff messages do not.
 
 use super::address::HOME_AGENT;
 use super::igmp;
 use crate::divert::divert;
 use core::net::{IpAddr, Ipv4Addr};
 use mobility::station::BaseStation;
-use sansio::{Deadline, Engine, Input, Instant, Notice, Packet, PacketRef, Side, Sink};
+use sansio::{Deadline, Engine, Input, Instant, Notice, Packet, PacketRef, Payload, Side, Sink};
 use schemes::Scheme;
 use std::collections::VecDeque;
 
@@ -69,10 +70,19 @@ impl Station {
     }
 
     fn give_to_mobility(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
-        let Station { mobility, between, notices, .. } = self;
+        let Station { mobility, scheme, between, notices, .. } = self;
+        let side = match &input {
+            Input::Arrival { side: Side::WIRED, packet }
+                if scheme.wants_tunnel() && is_from_station(packet) =>
+            {
+                Side::TUNNEL
+            }
+            _ => Side::WIRED,
+        };
+        let inward = To::Scheme(side);
         let mut outputs = divert(sink, notices, |sink, side, priority, packet| {
             if side == Side::RADIO && packet.as_tcp().is_some() {
-                between.push_back((To::Scheme(Side::WIRED), packet));
+                between.push_back((inward, packet));
             } else {
                 sink.send(side, priority, packet);
             }
@@ -123,6 +133,11 @@ impl Station {
             self.give_to_scheme(Input::Notice(Notice::MobileUp(mobile)), sink, now);
         }
     }
+}
+
+/// True for a tunnel that does not begin at the home agent.
+fn is_from_station(packet: &Packet) -> bool {
+    matches!(packet.payload, Payload::Tunnel(_)) && packet.ip.source != IpAddr::V4(HOME_AGENT)
 }
 
 impl Engine for Station {

@@ -58,6 +58,8 @@ pub enum Border {
     OverlapFor(Time),
     /// `gap=0.5s`: none reaches so long after a crossing.
     Gap(Time),
+    /// `ahead=2s`: the new one reaches so long before a crossing, the old one not after it.
+    Ahead(Time),
 }
 
 as_text!(Handoff);
@@ -81,6 +83,7 @@ impl Crossings {
             Border::Overlap => dwell::Border::Overlap(None),
             Border::OverlapFor(length) => dwell::Border::Overlap(Some(length.0)),
             Border::Gap(gap) => dwell::Border::Gap(gap.0),
+            Border::Ahead(length) => dwell::Border::Ahead(length.0),
         };
         let rendezvous = self.rendezvous.map(|time| time.0);
         match self.when {
@@ -115,7 +118,7 @@ impl Crossings {
         };
         let early = match (self.border, self.rendezvous) {
             (Border::Gap(gap), Some(rendezvous)) => rendezvous < gap,
-            (Border::OverlapFor(length), _) => length.0.is_zero(),
+            (Border::OverlapFor(length) | Border::Ahead(length), _) => length.0.is_zero(),
             _ => false,
         };
         fits && !early
@@ -133,8 +136,8 @@ impl FromStr for Handoff {
             value: text.to_owned(),
             what: "a handoff",
             expected: "none, or every=8s[,sd=0.1s][,first=40s][,times=3] or at=3s with one of \
-                       overlap, overlap=1s, gap=0.5s, and [,rendezvous=1s] no shorter than the \
-                       gap; all of it over before the next",
+                       overlap, overlap=1s, gap=0.5s, ahead=2s, and [,rendezvous=1s] no shorter \
+                       than the gap; all of it over before the next",
         })
     }
 }
@@ -153,6 +156,7 @@ fn parse(text: &str) -> Option<Crossings> {
             "overlap" if border.is_none() && value.is_empty() => border = Some(Border::Overlap),
             "overlap" if border.is_none() => border = Some(Border::OverlapFor(time()?)),
             "gap" if border.is_none() => border = Some(Border::Gap(time()?)),
+            "ahead" if border.is_none() => border = Some(Border::Ahead(time()?)),
             "rendezvous" if rendezvous.is_none() => rendezvous = Some(time()?),
             _ => return None,
         }
@@ -191,6 +195,7 @@ impl fmt::Display for Crossings {
             Border::Overlap => f.write_str(",overlap")?,
             Border::OverlapFor(length) => write!(f, ",overlap={length}")?,
             Border::Gap(gap) => write!(f, ",gap={gap}")?,
+            Border::Ahead(length) => write!(f, ",ahead={length}")?,
         }
         self.rendezvous.map_or(Ok(()), |rendezvous| write!(f, ",rendezvous={rendezvous}"))
     }
@@ -293,6 +298,7 @@ mod tests {
             "none",
             "every=8s,overlap",
             "every=8s,overlap=1s",
+            "every=8s,ahead=2s",
             "every=8s,gap=500ms",
             "every=8s,gap=500ms,rendezvous=1s",
             "every=8s,sd=100ms,first=40s,times=3,gap=0s,rendezvous=0s",
@@ -323,6 +329,9 @@ mod tests {
             "every=8s,gap=1s,overlap",
             "every=8s,overlap=4s",
             "every=8s,overlap=0s",
+            "every=8s,ahead=0s",
+            "every=8s,ahead=8s",
+            "every=8s,ahead=1s,gap=1s",
             "every=8s,gap=1s,rendezvous=0.5s",
             "every=8s,gap=0s,rendezvous=8s",
             "every=0s,overlap",

@@ -227,7 +227,7 @@ impl Motion {
         let spec = crossings.dwell();
         match (spec.times, spec.border, spec.rendezvous) {
             (Some(1), ..) => Motion::None,
-            (_, Border::Overlap(_), _) => Motion::Overlap,
+            (_, Border::Overlap(_) | Border::Ahead(_), _) => Motion::Overlap,
             (_, Border::Gap(_), Some(delay)) if delay.is_zero() => Motion::Rendezvous0,
             (_, Border::Gap(_), _) => Motion::Rendezvous1,
         }

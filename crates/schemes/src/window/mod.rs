@@ -18,3 +18,24 @@ pub mod mobile;
 mod sequencer;
 pub mod station;
 pub mod table;
+
+/// The parameters of both engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// At the mobile host.
+    pub mobile: mobile::Config,
+    /// At the base station, if there is one.
+    pub station: station::Config,
+}
+
+impl Config {
+    /// The paper to the letter.
+    pub const fn strict() -> Config {
+        Config { mobile: mobile::Config::strict(), station: station::Config::strict() }
+    }
+
+    /// What paths of today need beside it.
+    pub const fn modern() -> Config {
+        Config { mobile: mobile::Config::modern(), station: station::Config::modern() }
+    }
+}

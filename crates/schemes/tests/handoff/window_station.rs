@@ -186,6 +186,26 @@ fn winc_bs_12_the_sequencer_waits_200_ms_at_most_and_no_longer_than_there_is_roo
 }
 
 #[test]
+fn winc_bs_12_an_open_tunnel_is_waited_for_until_it_has_drained_however_long_that_takes() {
+    let mut drill = registered(Config::modern());
+    drill.notice(Notice::TunnelOpened(MOBILE)).wired(&data(9000, 1000)).skip();
+    drill.after(ms(190)).tunnel(&data(0, 1000)).after(ms(40)).tunnel(&data(1000, 1000));
+    drill.after(ms(40)).tunnel(&data(2000, 1000));
+    drill.gives(&["radio 0..1000", "radio 1000..2000", "radio 2000..3000"]);
+    drill.after(ms(50) - Duration::from_nanos(1)).gives(&[]);
+    drill.after(Duration::from_nanos(1)).gives(&["radio 9000..10000"]);
+}
+
+#[test]
+fn winc_bs_12_a_tunnel_that_has_opened_and_brings_nothing_is_waited_for_50_ms() {
+    let mut drill = registered(Config::modern());
+    drill.notice(Notice::TunnelOpened(MOBILE)).wired(&data(0, 1000)).after(ms(20));
+    drill.notice(Notice::TunnelOpened(MOBILE)).gives(&[]);
+    drill.after(ms(50) - Duration::from_nanos(1)).gives(&[]);
+    drill.after(Duration::from_nanos(1)).gives(&["radio 0..1000"]);
+}
+
+#[test]
 fn winc_bs_12_what_waits_follows_a_mobile_host_that_moves_on() {
     let mut drill = registered(Config::modern());
     drill.notice(Notice::TunnelOpened(MOBILE)).wired(&data(2000, 1000)).radio(&shut(0)).skip();

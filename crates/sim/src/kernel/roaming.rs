@@ -119,13 +119,20 @@ impl<O: Observer> Kernel<O> {
         }
     }
 
-    /// What base stations keep for mobile hosts that may come (MCAST-5).
+    /// What base stations keep for mobile hosts that may come (MCAST-5), and what is on its way
+    /// between the router and them.
     pub(crate) fn kept(&self) -> Vec<(NodeId, PacketId)> {
         let mut kept = Vec::new();
         for (node, entry) in (0..).map(NodeId).zip(&self.nodes) {
-            if let Machine::Cellular(cellular) = &entry.machine {
-                let packets = cellular.station.mobility().member().packets();
-                kept.extend(packets.map(|packet| (node, packet.id)));
+            match &entry.machine {
+                Machine::Cellular(cellular) => {
+                    let packets = cellular.station.mobility().member().packets();
+                    kept.extend(packets.map(|packet| (node, packet.id)));
+                }
+                Machine::Router(router) => {
+                    kept.extend(router.held().map(|packet| (node, packet)));
+                }
+                _ => {}
             }
         }
         kept
@@ -147,9 +154,12 @@ impl<O: Observer> Kernel<O> {
         let Some(roam) = self.world.network.roam_mut() else { return };
         let node = roam.layout.mobile(mobile);
         let (station, is_heard) = (|cell| roam.layout.station(cell), !roam.has_rendezvous);
+        // Layer 2 joins a cell when both are so: the host has gone there, and it reaches.
+        let mut joins = None;
         let change = match change {
             Change::Reached(Cell(cell)) => {
                 roam.set_member(cell, mobile, true);
+                joins = Some(cell);
                 CellChange::Reached(cell)
             }
             Change::Lost(Cell(cell)) => {
@@ -157,6 +167,7 @@ impl<O: Observer> Kernel<O> {
                 CellChange::Lost(cell)
             }
             Change::Crossed { from: Cell(from), to: Cell(to) } => {
+                joins = roam.movements[mobile as usize].reaches(Cell(to)).then_some(to);
                 if let Machine::Roaming(host) = &mut self.nodes[node.0 as usize].machine {
                     host.cross(to, is_heard);
                 }
@@ -167,10 +178,24 @@ impl<O: Observer> Kernel<O> {
                 if let Machine::Roaming(host) = &mut self.nodes[node.0 as usize].machine {
                     host.meet(cell);
                 }
+                self.join(node, cell, now);
                 return self.send_beacon(station, now);
             }
         };
         self.world.record(node, now, What::Cell(change));
+        if let Some(cell) = joins.filter(|_| is_heard) {
+            self.join(node, cell, now);
+        }
+    }
+
+    /// A cell's frames reach a mobile host that may have gone there (LINK-4).
+    fn join(&mut self, node: NodeId, cell: u16, now: Instant) {
+        if let Machine::Roaming(host) = &mut self.nodes[node.0 as usize].machine {
+            let world = &mut self.world;
+            let mut outbox = Outbox { world, node, now, told: false };
+            host.join(cell, &mut outbox, now);
+        }
+        self.rearm(node);
     }
 
     /// A base station sends a beacon at this instant (CI-MOD-5).

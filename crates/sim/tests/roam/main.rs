@@ -1,6 +1,8 @@
 //! Mobile hosts that change cells: every byte arrives whatever the handoff is, what is lost is lost
 //! by the handoff, and all invariants hold.
 
+mod link_state;
+
 use link::preset::Pair;
 use node::movement::{Spec, dwell};
 use node::roaming::{Pace, Roaming, Style};
@@ -24,6 +26,10 @@ fn roaming(border: dwell::Border, rendezvous: Option<u64>) -> Roaming {
         style: Style::Greeting,
         pace: Pace::Strict,
         backhaul: Pair::symmetric(hop),
+        names_previous: true,
+        farther: Vec::new(),
+        branches: Vec::new(),
+        advertisement_period: Roaming::ADVERTISEMENT_PERIOD,
     }
 }
 

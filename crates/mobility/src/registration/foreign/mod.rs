@@ -15,7 +15,7 @@ use crate::refusal::{Refusal, Refusals};
 use crate::retry::Retry;
 use crate::tunnel::Encapsulation;
 use core::net::{Ipv4Addr, SocketAddrV4};
-use sansio::{Deadline, Duration, Instant, Packet, Priority, Side, Sink, Transport};
+use sansio::{Deadline, Duration, Instant, Notice, Packet, Priority, Side, Sink, Transport};
 use std::collections::BTreeMap;
 use wire::auth::Key;
 use wire::mobile_ip::registration::{Code, Flags, Reply, Request};
@@ -73,6 +73,8 @@ pub enum Outcome {
     Arrived(Ipv4Addr),
     /// It has deregistered.
     Left(Ipv4Addr),
+    /// Its previous agent has answered: what that one holds follows.
+    Told(Ipv4Addr),
     /// It is at another agent now, and its packets go there (WINC-ST-5, WINC-ST-6).
     Moved {
         /// The mobile host.
@@ -184,6 +186,11 @@ impl Relay {
     /// Where a mobile host went that was here.
     pub fn next_agent(&self, mobile: Ipv4Addr, now: Instant) -> Option<&Binding> {
         self.cache.get(mobile, now)
+    }
+
+    /// True while a mobile host's previous agent is told where it is, and has not answered.
+    pub fn tells(&self, mobile: Ipv4Addr) -> bool {
+        self.told.contains_key(&mobile)
     }
 
     /// What was refused.
@@ -447,6 +454,8 @@ impl Relay {
             }
         }
         while self.visitors.expire(now).is_some() {}
-        while self.cache.expire(now).is_some() {}
+        while let Some(mobile) = self.cache.expire(now) {
+            sink.notify(Notice::BindingExpired(mobile.into()));
+        }
     }
 }

@@ -140,6 +140,6 @@ impl Relay {
         }
         self.told.remove(&mobile);
         self.timers.clear(Timer::Told(mobile));
-        None
+        Some(Outcome::Told(mobile))
     }
 }

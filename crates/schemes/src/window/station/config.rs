@@ -44,6 +44,7 @@ impl Config {
     pub const fn modern() -> Config {
         let waits = Waits {
             at_most: Duration::from_millis(200),
+            armed: Duration::from_secs(10),
             drained_after: Duration::from_millis(50),
             bytes_max: 80_000,
         };

@@ -15,6 +15,7 @@
 //! room, or nobody there for whom they wait.
 
 mod config;
+mod sequenced;
 
 pub use super::sequencer::Waits;
 pub use config::Config;
@@ -27,6 +28,7 @@ use sansio::{
     Deadline, DropReason, Engine, Event, EventKind, FlowKey, Host, Input, Instant, Notice, Packet,
     PacketRef, Priority, Side, Sink,
 };
+use sequenced::arm;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wire::tcp::Flags;
 
@@ -89,6 +91,13 @@ impl Agent {
         }
     }
 
+    /// A mobile host that was registered here when the run began.
+    pub fn begin(&mut self, mobile: IpAddr) {
+        if self.mobiles.len() < self.config.mobiles_max {
+            self.mobiles.insert(mobile, Mobile { state: State::Mon, sequencer: None });
+        }
+    }
+
     /// The parameters.
     pub fn config(&self) -> &Config {
         &self.config
@@ -133,11 +142,7 @@ impl Agent {
         let sequencer = mobile.and_then(|mobile| mobile.sequencer.as_mut());
         if let Some((sequencer, waits)) = sequencer.zip(waits) {
             sequencer.on_tunnelled(&waits, now);
-            if sequencer.ends_at() < sequencer.timer_at {
-                self.timers.remove(&(sequencer.timer_at, Waiting::Mobile(address)));
-                sequencer.timer_at = sequencer.ends_at();
-                self.timers.insert((sequencer.timer_at, Waiting::Mobile(address)));
-            }
+            arm(&mut self.timers, address, sequencer);
         }
         match self.state(address) {
             State::Tun => self.pass_on(packet, sink),
@@ -179,7 +184,8 @@ impl Agent {
             self.end_sequencer(address, sink);
             return self.toward_mobile(packet, sink);
         }
-        sequencer.push(packet);
+        sequencer.push(packet, &waits, now);
+        arm(&mut self.timers, address, sequencer);
         self.held_bytes += u64::from(bytes);
         self.statistics.sequenced += 1;
     }
@@ -373,31 +379,6 @@ impl Agent {
         buffer.into_packets()
     }
 
-    fn begin_sequencer(&mut self, address: IpAddr, now: Instant) {
-        let Some(waits) = self.config.sequencer else { return };
-        let Some(mobile) = self.mobiles.get_mut(&address) else { return };
-        if mobile.state == State::Mon && mobile.sequencer.is_none() {
-            let sequencer = Sequencer::new(&waits, now);
-            self.timers.insert((sequencer.timer_at, Waiting::Mobile(address)));
-            mobile.sequencer = Some(sequencer);
-        }
-    }
-
-    fn take_sequencer(&mut self, address: IpAddr) -> VecDeque<PacketRef> {
-        let mobile = self.mobiles.get_mut(&address);
-        let Some(sequencer) = mobile.and_then(|mobile| mobile.sequencer.take()) else {
-            return VecDeque::new();
-        };
-        self.timers.remove(&(sequencer.timer_at, Waiting::Mobile(address)));
-        self.held_bytes -= u64::from(sequencer.bytes());
-        sequencer.into_packets()
-    }
-
-    fn end_sequencer(&mut self, address: IpAddr, sink: &mut impl Sink) {
-        let waited = self.take_sequencer(address);
-        waited.into_iter().for_each(|packet| self.toward_mobile(packet, sink));
-    }
-
     /// All state is soft: what is held goes to the mobile hosts.
     fn forget_all(&mut self, sink: &mut impl Sink) {
         let addresses: Vec<IpAddr> = self.mobiles.keys().copied().collect();
@@ -425,17 +406,6 @@ impl Agent {
             self.timers.insert((buffer.timer_at, Waiting::Flow(flow)));
         } else {
             self.step_flow(&flow, table::Input::Silence, sink, now);
-        }
-    }
-
-    fn on_sequencer_timer(&mut self, address: IpAddr, sink: &mut impl Sink, now: Instant) {
-        let mobile = self.mobiles.get_mut(&address);
-        let Some(sequencer) = mobile.and_then(|mobile| mobile.sequencer.as_mut()) else { return };
-        sequencer.timer_at = sequencer.ends_at();
-        if sequencer.timer_at > now {
-            self.timers.insert((sequencer.timer_at, Waiting::Mobile(address)));
-        } else {
-            self.end_sequencer(address, sink);
         }
     }
 }
