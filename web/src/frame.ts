@@ -83,7 +83,8 @@ export class Frame {
   /** Room that the upright axis needs for its ticks, in CSS pixels. */
   axisWidth(): number {
     const { link, unit = () => 1, spacing, names } = this.options.y;
-    if (spacing === "log" || names) return AXIS_WIDTH;
+    if (names) return Math.max(AXIS_WIDTH, ...names.map((name) => 14 + 6 * name.length));
+    if (spacing === "log") return AXIS_WIDTH;
     const [low, high] = link.range;
     const apart = ((high - low) * AXIS_SPACE) / this.options.height;
     const step = STEPS.findLast((step) => step * unit() <= apart) ?? 1;
