@@ -32,7 +32,7 @@ const LANE = 34;
 const LANES_MAX = 240;
 const AXIS = 22;
 const SIGNAL_HEIGHT = 96;
-const RUNG = 30;
+const RUNG = 38;
 const LADDER_MAX = 300;
 
 export class CellTracks {
@@ -48,6 +48,8 @@ export class CellTracks {
   private readonly hosts: Link;
   private readonly rungs: Link;
   private readonly decibels: Link;
+  /** The plot of messages of each panel. */
+  private readonly ladders = new Map<Panel, Frame>();
   private readonly most: { cells: number; hosts: number };
 
   constructor(
@@ -70,11 +72,15 @@ export class CellTracks {
     this.decibels = new Link(() => [0, top * 1.08]);
   }
 
-  /** The plots of one panel, none of which says the time. */
+  /** Brings a panel's plot of messages into the window. */
+  reveal(panel: Panel): void {
+    this.ladders.get(panel)?.reveal();
+  }
+
+  /** The plots of one panel; that of the messages says the time. */
   add(holder: HTMLElement, title: string, panel: Panel, x: Scale): Frame[] {
     const { roaming } = panel;
     if (!roaming) return [];
-    const silent = { ...x, silent: true };
     const names = (all: string[]): string[] => {
       const step = Math.ceil((all.length * 13) / LANES_MAX);
       return all.map((name, i) => (i % step === 0 ? name : "")).reverse();
@@ -84,12 +90,13 @@ export class CellTracks {
       label: string, height: number, y: Scale,
       draw: (context: CanvasRenderingContext2D, plane: Plane) => void,
       probe: (plane: Plane, px: number, py: number) => Hint | null,
+      time: Scale = { ...x, silent: true },
     ) =>
       new Frame(this.board, {
         holder,
         label: `${title}: ${label} against time`,
         height,
-        x: silent,
+        x: time,
         y,
         paint: (context, plane) => {
           paintBands(context, plane, panel, this.bands);
@@ -118,7 +125,7 @@ export class CellTracks {
       ),
       frame(
         "messages between the machines",
-        height(this.most.cells + 2, RUNG, LADDER_MAX),
+        height(this.most.cells + 2, RUNG, LADDER_MAX) + AXIS,
         lane(this.rungs, "messages", roaming.lanes),
         (context, plane) => {
           if (this.shows("messages")) drawLadder(context, plane, roaming, this.times.range);
@@ -127,8 +134,10 @@ export class CellTracks {
           const found = this.shows("messages") ? messageAt(plane, roaming, px, py) : null;
           return found && messageHint(found, roaming);
         },
+        x,
       ),
     ];
+    this.ladders.set(panel, frames[frames.length - 1] as Frame);
     if (this.most.hosts === 1) return frames;
     const hosts = frame(
       "the cell that serves each mobile host",
@@ -137,7 +146,7 @@ export class CellTracks {
       (context, plane) => this.paintHosts(context, plane, roaming),
       (plane, px, py) => this.probeHosts(plane, roaming, px, py),
     );
-    return [...frames, hosts];
+    return [hosts, ...frames];
   }
 
   private shows(key: Key): boolean {

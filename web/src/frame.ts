@@ -100,6 +100,12 @@ export class Frame {
     this.element.setAttribute("aria-description", `shows ${spoken(level)}; ${spoken(upright)}`);
   }
 
+  /** Scrolls to it unless it is in the upper part of the window, which no box covers. */
+  reveal(): void {
+    const { top, bottom } = this.element.getBoundingClientRect();
+    if (top < 0 || bottom > 0.6 * innerHeight) this.element.scrollIntoView({ block: "start" });
+  }
+
   private paint(): void {
     const [x, y] = [this.options.x.link.range, this.options.y.link.range];
     this.plot.batch(() => {

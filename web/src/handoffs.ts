@@ -4,7 +4,7 @@
 import { icon } from "./shapes";
 import { family } from "./ladder";
 import { exactSpan, grouped } from "./numbers";
-import { around, nearestHandoff, route, type Handoff, type Roaming } from "./roaming";
+import { around, exchange, nearestHandoff, route, type Handoff, type Roaming } from "./roaming";
 import { lossName } from "./story";
 import { button } from "./storybox";
 import { schemeColour } from "./theme";
@@ -17,6 +17,8 @@ export interface Verbs {
   /** A handoff is told, or none any more. */
   changed: () => void;
   opened: () => void;
+  /** Brings the plot of a panel's messages into the window. */
+  reveal: (panel: Panel) => void;
 }
 
 /** Handoffs that the list has a button for; the box's buttons lead to all. */
@@ -101,6 +103,7 @@ export class HandoffBox {
     this.mark();
     this.tell();
     this.zoom();
+    this.verbs.reveal(panel);
   }
 
   /** Presses the button of what is told. */
@@ -146,14 +149,10 @@ export class HandoffBox {
     if (next) this.open(panel, next);
   }
 
-  /** The time that the handoff takes under all schemes. */
+  /** The time that the messages take where it was asked. */
   private zoom(): void {
-    if (!this.shown) return;
-    const { begin } = this.shown.handoff;
-    const handoffs = this.verbs.panels().flatMap(({ roaming }) => (roaming && nearestHandoff(roaming, begin)) ?? []);
-    const spans = handoffs.map(around);
-    if (spans.length === 0) return;
-    this.verbs.zoom(Math.min(...spans.map(([from]) => from)), Math.max(...spans.map(([, until]) => until)));
+    const { panel: { roaming }, handoff } = this.shown ?? { panel: { roaming: null }, handoff: null };
+    if (roaming && handoff) this.verbs.zoom(...exchange(roaming, handoff));
   }
 }
 
@@ -165,7 +164,7 @@ function summary(roaming: Roaming, handoff: Handoff): string {
   const stages = stagesOf(roaming, handoff);
   const since = (name: string, words: string) => {
     const stage = stages.find((stage) => stage.name === name);
-    return stage ? [`${words} after ${exactSpan(stage.at - handoff.begin)}`] : [];
+    return stage && stage.at > handoff.begin ? [`${words} after ${exactSpan(stage.at - handoff.begin)}`] : [];
   };
   const said = [
     ...since("route changed", "route changed"),
@@ -179,7 +178,7 @@ function summary(roaming: Roaming, handoff: Handoff): string {
 
 /** Messages, stages and beacons in the order of time. */
 function steps(roaming: Roaming, handoff: Handoff): HTMLElement[] {
-  const [from, until] = around(handoff);
+  const [from, until] = around(roaming, handoff);
   const { lanes, messages, beacons } = roaming;
   const told: [at: number, made: HTMLElement][] = [];
   const add = (at: number, text: string, mark: string) => {

@@ -24,10 +24,10 @@ export function family(text: string): { colour: string; shape: Shape } {
 const STUMP = 1e-3;
 /** The longest time that a message is on one hop: those sent earlier cannot be in sight. */
 const HOP_MAX = 2;
-/** With more in sight, none has room for words. */
-const WORDS_MAX = 240;
+/** Words stand where arrows can be told apart: from so many CSS pixels per second on. */
+const WORDS_SCALE = 250;
 /** Height of words and width of a letter, in CSS pixels. */
-const LETTER = { width: 5.9, height: 12 };
+const LETTER = { width: 6, height: 12 };
 
 interface Box {
   left: number;
@@ -62,7 +62,8 @@ export function drawLadder(
     const look = family(message.text);
     const { x0, y0, x1, y1 } = arrow(plane, roaming, message);
     context.strokeStyle = context.fillStyle = colour(look.colour);
-    context.lineWidth = 1.3 * ratio;
+    context.lineWidth = (message.advertised ? 0.7 : 1.4) * ratio;
+    context.globalAlpha = message.advertised && !isWide(plane) ? 0.35 : 1;
     context.beginPath();
     context.moveTo(x0, y0);
     context.lineTo(x1, y1);
@@ -79,9 +80,15 @@ export function drawLadder(
       head(context, x0, y0, x1, y1, 6 * ratio);
     }
   }
+  context.globalAlpha = 1;
   const taken = drawStages(context, plane, roaming, range);
-  if (messages.length <= WORDS_MAX) drawWords(context, plane, roaming, messages, taken);
+  if (!isWide(plane)) return;
+  // What is said again and again takes what room is left.
+  const byWorth = [...messages].sort((one, other) => Number(one.advertised) - Number(other.advertised));
+  drawWords(context, plane, roaming, byWorth, taken);
 }
+
+const isWide = ({ scaleX, ratio }: Plane): boolean => scaleX >= WORDS_SCALE * ratio;
 
 /** The head of an arrow. */
 function head(context: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number, size: number): void {
@@ -107,7 +114,7 @@ function drawStages(context: CanvasRenderingContext2D, plane: Plane, { stages }:
     addMark(context, "wedge", 3.5 * ratio, x, y);
     context.fill();
     const box = boxOf(x + 6 * ratio, y + 8 * ratio, name, ratio);
-    if (isFree(box, taken, plane)) {
+    if (isWide(plane) && isFree(box, taken, plane)) {
       say(context, box, name, ratio);
       taken.push(box);
     }
@@ -122,7 +129,7 @@ function drawWords(
   for (const message of messages) {
     const { x0, y0, x1, y1 } = arrow(plane, roaming, message);
     const width = LETTER.width * message.text.length * ratio;
-    const places = [0.5, 0.25, 0.75].flatMap((share): [number, number][] => {
+    const places = [0.5, 0.25, 0.75, 0.38, 0.62, 0.13, 0.87].flatMap((share): [number, number][] => {
       const [x, y] = [x0 + (x1 - x0) * share, y0 + (y1 - y0) * share];
       return [[x + 5 * ratio, y], [x - width - 5 * ratio, y]];
     });
@@ -138,7 +145,7 @@ function drawWords(
 /** The room of words whose left end is in the middle of their height. */
 function boxOf(left: number, middle: number, text: string, ratio: number): Box {
   const half = (LETTER.height * ratio) / 2;
-  return { left, right: left + LETTER.width * text.length * ratio, top: middle - half, bottom: middle + half };
+  return { left, right: left + (LETTER.width * text.length + 4) * ratio, top: middle - half, bottom: middle + half };
 }
 
 const isFree = (box: Box, taken: Box[], plane: Plane): boolean =>

@@ -19,6 +19,8 @@ export interface Message {
   text: string;
   /** Why it was lost; null if it was not. */
   lost: string | null;
+  /** True for what base stations say again and again. */
+  advertised: boolean;
 }
 
 export interface Stage {
@@ -80,6 +82,8 @@ export function readRoaming(index: RoamingIndex): Roaming {
   };
 }
 
+const ADVERTISEMENT = "agent advertisement";
+
 function readMessages({ messages }: RoamingIndex): Message[] {
   const [sent, ended, from, to, label, lost] = [
     messages.sent, messages.ended, messages.from, messages.to, messages.label, messages.lost,
@@ -91,6 +95,7 @@ function readMessages({ messages }: RoamingIndex): Message[] {
     to: to[i] as number,
     text: messages.labels[label[i] as number] ?? "",
     lost: messages.causes[lost[i] as number] ?? null,
+    advertised: messages.labels[label[i] as number] === ADVERTISEMENT,
   }));
   return read.sort((one, other) => one.sent - other.sent);
 }
@@ -121,10 +126,23 @@ export function route({ from, to }: Handoff): string {
   return `cell ${name(from)} to ${name(to)}`;
 }
 
-/** How far around a handoff to look: what made it, and what it brought. */
-export const around = ({ begin, until }: Handoff): [number, number] => {
-  const margin = Math.max(0.02, 0.15 * (until - begin));
-  return [begin - margin, until + 2 * margin];
+/**
+ * The time of a handoff's messages: from the first that is said of it to its last stage, the crossing
+ * with it where that is not far away.
+ */
+export function exchange({ messages, stages }: Roaming, { begin, until }: Handoff): [number, number] {
+  const within = (at: number) => at >= begin && at <= until;
+  const said = messages.filter((message) => !message.advertised && within(message.sent)).map(({ sent }) => sent);
+  const first = Math.min(...said, ...stages.filter(({ at }) => within(at)).map(({ at }) => at), until);
+  const from = first - begin > until - first ? first : begin;
+  const margin = Math.max(0.01, 0.12 * (until - from));
+  return [from - margin, until + 2 * margin];
+}
+
+/** A handoff from before it begins, with what made it. */
+export const around = (roaming: Roaming, handoff: Handoff): [number, number] => {
+  const [from, until] = exchange(roaming, handoff);
+  return [Math.min(from, handoff.begin), until];
 };
 
 /** The handoff of a host that begins nearest to a time; null if none begins within 2 s. */

@@ -114,7 +114,10 @@ class SequencePlot {
       changed: () => this.board.changed(),
     };
     this.story = new StoryBox(section, { ...verbs, opened: () => this.handoffs?.close() });
-    this.handoffs = roams ? new HandoffBox(section, head, { ...verbs, opened: () => this.story.close() }) : null;
+    const reveal = (panel: Panel) => this.cells?.reveal(panel);
+    this.handoffs = roams
+      ? new HandoffBox(section, head, { ...verbs, opened: () => this.story.close(), reveal })
+      : null;
     this.board.onReset = () => {
       this.story.close();
       this.handoffs?.close();

@@ -235,8 +235,7 @@ impl Roaming {
     }
 
     fn handoff(&self, begin: Instant, next: Option<Instant>) -> Handoff {
-        let within =
-            |stage: &&Stage| stage.at >= begin && next.is_none_or(|next| stage.at < next);
+        let within = |stage: &&Stage| stage.at >= begin && next.is_none_or(|next| stage.at < next);
         let stages = self.stages.iter().filter(within);
         let until = stages.clone().map(|stage| stage.at).max().unwrap_or(begin);
         match self.crossings.iter().find(|(at, ..)| *at == begin) {
