@@ -109,7 +109,17 @@ export class CellTracks {
     const lane = (link: Link, label: string, all: string[]): Scale =>
       ({ link, spacing: "linear", label: () => label, names: names(all) });
     const height = (count: number, room: number, most: number) => Math.min(most, count * room) + AXIS;
+    const hosts = this.most.hosts === 1 ? [] : [
+      frame(
+        "the cell that serves each mobile host",
+        height(this.most.hosts, 20, LANES_MAX),
+        lane(this.hosts, "cell of", numbered),
+        (context, plane) => this.paintHosts(context, plane, roaming),
+        (plane, px, py) => this.probeHosts(plane, roaming, px, py),
+      ),
+    ];
     const frames = [
+      ...hosts,
       frame(
         "cells that reach and serve the mobile host, beacons and data toward it",
         height(this.most.cells, LANE, LANES_MAX),
@@ -138,15 +148,7 @@ export class CellTracks {
       ),
     ];
     this.ladders.set(panel, frames[frames.length - 1] as Frame);
-    if (this.most.hosts === 1) return frames;
-    const hosts = frame(
-      "the cell that serves each mobile host",
-      height(this.most.hosts, 20, LANES_MAX),
-      lane(this.hosts, "cell of", numbered),
-      (context, plane) => this.paintHosts(context, plane, roaming),
-      (plane, px, py) => this.probeHosts(plane, roaming, px, py),
-    );
-    return [hosts, ...frames];
+    return frames;
   }
 
   private shows(key: Key): boolean {

@@ -180,7 +180,7 @@ async function checkHandoffs(page, section) {
   expect((await buttons.first().getAttribute("aria-pressed")) === "true", "the list does not say which is shown");
   const begin = Number((await buttons.first().innerText()).match(/^[\d.]+/)[0]);
   const [from, until] = (await shown(section))[0].match(/from ([\d.]+) to ([\d.]+)/).slice(1).map(Number);
-  expect(from <= begin + 0.01 && until >= begin && until - from < 12, `${begin} s is shown as ${from} to ${until}`);
+  expect(until > begin && from < begin + 5 && until - from < 5, `${begin} s is shown as ${from} to ${until}`);
   const columns = await box.locator("article").count();
   const panels = await section.locator(".panel:not([hidden])").count();
   expect(columns === panels, `${columns} columns of ${panels} panels`);
@@ -222,6 +222,8 @@ async function checkWords(page, section, steps) {
     return [...drawing.querySelectorAll("text")].map((word) => word.textContent);
   }, text);
   const messages = new Set(steps.flatMap((step) => step.match(/m?s(.*): .* to .*, /)?.[1].trim() ?? []));
+  // What base stations say to all, again and again, need not be near the rest.
+  messages.delete("agent advertisement");
   const missing = [...messages].filter((message) => !words.includes(message));
   expect(messages.size > 0 && missing.length === 0, `of ${messages.size} kinds of messages not drawn: ${missing.join(", ")}`);
   for (const word of ["home agent", "mobile host"]) expect(words.includes(word), `no lane of the ${word}`);

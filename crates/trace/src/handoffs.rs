@@ -1,8 +1,8 @@
 //! What handoffs cost: how long until packets find the mobile host again, by the papers' three
 //! definitions, what is lost on the way, and the messages that make them (INC-22).
 //!
-//! A *crossing* is when the clock of an experiment sends a host to another cell. Along a path nobody
-//! says it: there it is the beginning of a handoff at the mobile host.
+//! A *crossing* is when the clock of an experiment sends a host to another cell. Along a path
+//! nobody says it: there it is the beginning of a handoff at the mobile host.
 //!
 //! *Stall after a handoff*: the longest time without a new ACK at the sender, or without the next
 //! byte at the receiver, that begins at a crossing or within 5 s after it and before the next one;

@@ -493,10 +493,3 @@ fn wired_delay_for(rtt: Time, delay: Time) -> Result<Time, SettingError> {
 fn default_schemes() -> Axis<String> {
     Axis(["plain", "snoop", "snoop-modern"].map(String::from).to_vec())
 }
-
-impl Sender {
-    /// True if this sender is defined by SACK.
-    pub fn needs_sack(self) -> bool {
-        matches!(self, Sender::Sack | Sender::Sack1)
-    }
-}

@@ -150,6 +150,11 @@ named! {
 as_text!(Radio, Sender, Direction, Switch, Hosts, Departures, Served);
 
 impl Sender {
+    /// True if this sender is defined by SACK.
+    pub fn needs_sack(self) -> bool {
+        matches!(self, Sender::Sack | Sender::Sack1)
+    }
+
     /// What it is, in a line.
     pub fn what(self) -> &'static str {
         match self {
