@@ -8,7 +8,9 @@ use sansio::{
 };
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
+use trace::metrics::TransferSpec;
 use trace::roaming::{Course, Roaming, Setting, Via};
+use trace::timeline::Timeline;
 use trace::{CellChange, NodeId, Observer, Record, What};
 use wire::auth::{Algorithm, Key};
 use wire::control::{self, Body, Status};
@@ -257,4 +259,42 @@ fn no_more_is_kept_than_the_bound_and_that_is_said() {
     }
     assert!(!roaming.complete);
     assert_eq!(roaming.beacons.len(), Roaming::ENTRIES_MAX);
+}
+
+/// Whichever base station serves the host: what waits at all of them is one queue, and a beacon that
+/// nobody hears is no loss.
+#[test]
+fn a_timeline_among_cells_is_that_of_all_base_stations() {
+    let spec = TransferSpec {
+        stream: StreamId(0),
+        sender: NodeId(4),
+        receiver: HOST,
+        base: station(0),
+        size: None,
+        messages: None,
+    };
+    let mut timeline = Timeline::new(spec).among_cells(new());
+    let (unheard, lost) = (beacon(1, 0), completion(2));
+    let side = Side::RADIO;
+    let waiting = |packets, bytes| What::Queued { side, packets, bytes };
+    let cause = trace::handoffs::OUT_OF_CELL;
+    for (ms, node, what) in [
+        (1, station(0), waiting(3, 300)),
+        (2, station(1), waiting(2, 200)),
+        (3, station(0), waiting(0, 0)),
+        (4, station(2), What::Cached { bytes: 50, limit: 100 }),
+        (5, station(1), What::Cached { bytes: 10, limit: 100 }),
+        (6, station(0), What::Lost { side, packet: &unheard, cause }),
+        (7, station(2), What::Lost { side, packet: &lost, cause }),
+        (8, ROUTER, waiting(9, 900)),
+    ] {
+        timeline.record(&Record { at: at(ms), node, what });
+    }
+    let queue = timeline.queue_down.iter();
+    let queue: Vec<_> = queue.map(|one| (one.at, one.packets, one.bytes)).collect();
+    assert_eq!(queue, [(at(1), 3, 300), (at(2), 5, 500), (at(3), 2, 200)]);
+    let cache: Vec<_> = timeline.cache.iter().map(|one| one.bytes).collect();
+    assert_eq!(cache, [50, 60]);
+    let losses: Vec<_> = timeline.radio_losses.iter().map(|loss| loss.at).collect();
+    assert_eq!(losses, [at(7)]);
 }
