@@ -38,17 +38,17 @@ pub fn course(plan: &Plan, seed: u64, end: Instant) -> Course {
         ..Course::default()
     };
     let cells = plan.roaming.as_ref().map_or(0, |roaming| roaming.cells);
-    let mut reached: BTreeMap<u16, Instant> = BTreeMap::new();
+    let mut coverage = Coverage::default();
     for cell in (0..cells).filter(|cell| movement.reaches(Cell(*cell))) {
-        reached.insert(cell, Instant::ZERO);
+        coverage.since.insert(cell, Instant::ZERO);
     }
     let every = (end.since(Instant::ZERO) / SAMPLES_MAX).max(SAMPLE_EVERY);
     let mut now = Instant::ZERO;
     while now <= end {
-        go_on(&mut movement, now, (&mut reached, &mut course.reached));
+        coverage.go_on(&mut movement, now);
         let known = course.sampled_at.len();
         course.sampled_at.push(now);
-        for cell in reached.keys() {
+        for cell in coverage.since.keys() {
             let signal = movement.signal(Cell(*cell), now);
             let samples = course.signals.entry(*cell).or_default();
             samples.resize(known, None);
@@ -56,30 +56,38 @@ pub fn course(plan: &Plan, seed: u64, end: Instant) -> Course {
         }
         now += every;
     }
-    go_on(&mut movement, end, (&mut reached, &mut course.reached));
-    course.reached.extend(reached.into_iter().map(|(cell, from)| (cell, from, end)));
+    coverage.go_on(&mut movement, end);
+    let Coverage { since, over } = coverage;
+    course.reached = over;
+    course.reached.extend(since.into_iter().map(|(cell, from)| (cell, from, end)));
     for samples in course.signals.values_mut() {
         samples.resize(course.sampled_at.len(), None);
     }
     course
 }
 
-/// All that changes up to an instant.
-fn go_on(
-    movement: &mut Movement,
-    now: Instant,
-    (reached, over): (&mut BTreeMap<u16, Instant>, &mut Vec<(u16, Instant, Instant)>),
-) {
-    while let Some(at) = movement.next_at().filter(|at| *at <= now) {
-        while let Some(change) = movement.poll(at) {
-            match change {
-                Change::Reached(Cell(cell)) => {
-                    reached.entry(cell).or_insert(at);
+/// Which cells reach a host since when, and which did: from when until when.
+#[derive(Default)]
+struct Coverage {
+    since: BTreeMap<u16, Instant>,
+    over: Vec<(u16, Instant, Instant)>,
+}
+
+impl Coverage {
+    /// All that changes up to an instant.
+    fn go_on(&mut self, movement: &mut Movement, now: Instant) {
+        while let Some(at) = movement.next_at().filter(|at| *at <= now) {
+            while let Some(change) = movement.poll(at) {
+                match change {
+                    Change::Reached(Cell(cell)) => {
+                        self.since.entry(cell).or_insert(at);
+                    }
+                    Change::Lost(Cell(cell)) => {
+                        let from = self.since.remove(&cell);
+                        self.over.extend(from.map(|from| (cell, from, at)));
+                    }
+                    Change::Crossed { .. } | Change::Rendezvous(_) => {}
                 }
-                Change::Lost(Cell(cell)) => {
-                    over.extend(reached.remove(&cell).map(|from| (cell, from, at)));
-                }
-                Change::Crossed { .. } | Change::Rendezvous(_) => {}
             }
         }
     }
