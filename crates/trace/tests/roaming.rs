@@ -261,8 +261,8 @@ fn no_more_is_kept_than_the_bound_and_that_is_said() {
     assert_eq!(roaming.beacons.len(), Roaming::ENTRIES_MAX);
 }
 
-/// Whichever base station serves the host: what waits at all of them is one queue, and a beacon that
-/// nobody hears is no loss.
+/// Whichever base station serves the host: what waits at all of them is one queue, and a beacon
+/// that nobody hears is no loss.
 #[test]
 fn a_timeline_among_cells_is_that_of_all_base_stations() {
     let spec = TransferSpec {
