@@ -71,6 +71,28 @@ export interface StoryIndex {
   complete: boolean;
 }
 
+/** A mobile host among cells; see crates/report/src/roaming.rs. */
+export interface RoamingIndex {
+  cells: number[];
+  reached: SpansIndex & { cell: Blob };
+  gaps: SpansIndex;
+  served: { at: Blob; cell: Blob }[];
+  /** Hundredths of a decibel, a column for each of `cells`. */
+  signal: { at: Blob; of: Blob[] };
+  beacons: { at: Blob; cell: Blob; taken: Blob };
+  ways: SpansIndex & { cell: Blob; forwarded: Blob; packets: Blob };
+  /** `from` and `to` are lanes; `label` has places in `labels`, `lost` in `causes`. */
+  messages: {
+    sent: Blob; ended: Blob; from: Blob; to: Blob; label: Blob; lost: Blob;
+    labels: string[]; causes: string[];
+  };
+  stages: { at: Blob; stage: Blob; cell: Blob; names: string[] };
+  handoffs: { begin: Blob; until: Blob; from: Blob; to: Blob };
+  /** The machine that is the base station of cell 0. */
+  first_station: number;
+  complete: boolean;
+}
+
 export interface PanelIndex {
   scheme: number;
   name: string;
@@ -90,6 +112,7 @@ export interface PanelIndex {
   cache: { at: Blob; bytes: Blob; limit: number };
   radio_losses: { at: Blob; toward_mobile: Blob; cause: Blob; causes: string[] };
   story: StoryIndex;
+  roaming?: RoamingIndex;
 }
 
 export interface SequenceIndex {

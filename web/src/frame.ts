@@ -83,7 +83,8 @@ export class Frame {
   /** Room that the upright axis needs for its ticks, in CSS pixels. */
   axisWidth(): number {
     const { link, unit = () => 1, spacing, names } = this.options.y;
-    if (spacing === "log" || names) return AXIS_WIDTH;
+    if (names) return Math.max(AXIS_WIDTH, ...names.map((name) => 14 + 6 * name.length));
+    if (spacing === "log") return AXIS_WIDTH;
     const [low, high] = link.range;
     const apart = ((high - low) * AXIS_SPACE) / this.options.height;
     const step = STEPS.findLast((step) => step * unit() <= apart) ?? 1;
@@ -97,6 +98,12 @@ export class Frame {
     if (this.inSight || !this.everPainted) this.paint();
     const { x: level, y: upright } = this.options;
     this.element.setAttribute("aria-description", `shows ${spoken(level)}; ${spoken(upright)}`);
+  }
+
+  /** Scrolls to it unless it is in the upper part of the window, which no box covers. */
+  reveal(): void {
+    const { top, bottom } = this.element.getBoundingClientRect();
+    if (top < 0 || bottom > 0.6 * innerHeight) this.element.scrollIntoView({ block: "start" });
   }
 
   private paint(): void {

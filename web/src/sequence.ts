@@ -4,10 +4,12 @@
 // the story of a mark is told for all of them (storybox.ts).
 
 import { Board, BoundedLink, Link } from "./board";
+import { CellTracks } from "./cells";
 import type { SequenceIndex } from "./data";
 import { extent, line, nearest, scatter, within, type Plane, type Range } from "./draw";
 import { saveButton } from "./export";
 import { Frame } from "./frame";
+import { HandoffBox } from "./handoffs";
 import { help, legend, type Entry } from "./legend";
 import { exactBytes, exactSeconds } from "./numbers";
 import type { Shape } from "./shapes";
@@ -67,12 +69,16 @@ class SequencePlot {
   private readonly bands: Band[] = [
     kind("fades", "fades", "fade", "band", null),
     kind("outages", "outages", "outage", "band", null),
+    kind("gaps", "coverage gaps", "outage", "band", null),
   ];
   private readonly times: Link;
   private readonly offsets: Link;
   private readonly sizes: Link;
   private readonly tracks: Tracks;
   private readonly story: StoryBox;
+  /** Only of mobile hosts that change cells. */
+  private readonly cells: CellTracks | null;
+  private readonly handoffs: HandoffBox | null;
 
   constructor(section: HTMLElement, private readonly index: SequenceIndex) {
     this.board = new Board(section);
@@ -90,23 +96,35 @@ class SequencePlot {
     this.offsets = new Link(() => this.offsetsInSight());
     this.sizes = new Link(() => this.sizesInSight());
     this.tracks = new Tracks(this.board, this.panels, this.times, this.bands);
-    this.addControls(section);
+    const roams = this.panels.some(({ roaming }) => roaming !== null);
+    this.cells = roams
+      ? new CellTracks(this.board, this.panels, this.times, this.bands, (panel, time) => this.handoffs?.openAt(panel, time))
+      : null;
+    const head = this.addControls(section);
     const grid = document.createElement("div");
     grid.className = "panels";
     section.append(grid);
     for (const panel of this.panels) this.addPanel(grid, panel);
-    this.story = new StoryBox(section, {
+    const verbs = {
       panels: () => this.panels.filter(({ shown }) => shown),
-      zoom: (from, until) => {
+      zoom: (from: number, until: number) => {
         this.times.set([from, until]);
         this.board.changed();
       },
       changed: () => this.board.changed(),
-    });
-    this.board.onReset = () => this.story.close();
+    };
+    this.story = new StoryBox(section, { ...verbs, opened: () => this.handoffs?.close() });
+    const reveal = (panel: Panel) => this.cells?.reveal(panel);
+    this.handoffs = roams
+      ? new HandoffBox(section, head, { ...verbs, opened: () => this.story.close(), reveal })
+      : null;
+    this.board.onReset = () => {
+      this.story.close();
+      this.handoffs?.close();
+    };
   }
 
-  private addControls(section: HTMLElement): void {
+  private addControls(section: HTMLElement): HTMLElement {
     const head = document.createElement("div");
     head.className = "controls";
     section.append(head);
@@ -115,6 +133,7 @@ class SequencePlot {
       legend(head, "Schemes", this.panels, () => {
         this.panels.forEach((panel, i) => this.holders[i]?.toggleAttribute("hidden", !panel.shown));
         this.story.refresh();
+        this.handoffs?.refresh();
         changed();
       });
     }
@@ -123,7 +142,10 @@ class SequencePlot {
     legend(head, "Marks", [...this.kinds, ...occur], changed);
     legend(head, "Windows", this.windows, changed);
     if (this.tracks.queues.length > 0) legend(head, "Queues", this.tracks.queues, changed);
-    help(head, "Click a mark, or press Enter, for its story.");
+    if (this.cells) legend(head, "Cells", this.cells.looks, changed);
+    const handoffs = this.cells ? " In the plots of cells, of the handoff." : "";
+    help(head, `Click a mark, or press Enter, for its story.${handoffs}`);
+    return head;
   }
 
   private addPanel(grid: HTMLElement, panel: Panel & Entry): void {
@@ -142,6 +164,7 @@ class SequencePlot {
     // The time stands under the lowest plot, once.
     const silent = { ...x, silent: true };
     const frames = [
+      ...(this.cells?.add(holder, heading, panel, x) ?? []),
       new Frame(this.board, {
         holder,
         label: `${heading}: stream offset against time`,
@@ -167,7 +190,10 @@ class SequencePlot {
       }),
       ...this.tracks.add(holder, heading, panel, x),
     ];
-    const entries = () => [...this.kinds, ...this.windows, ...this.tracks.queues, this.timeouts, ...this.bands];
+    // Title, summary and plots begin at the same height in neighbouring panels.
+    holder.style.gridRow = `span ${frames.length + 2}`;
+    const cells = this.cells?.looks ?? [];
+    const entries = () => [...cells, ...this.kinds, ...this.windows, ...this.tracks.queues, this.timeouts, ...this.bands];
     saveButton(title, heading, frames, () => entries().filter(({ shown }) => shown));
   }
 

@@ -1,9 +1,11 @@
-// What a graph shows beside marks: when the link was away or bad, and when the sender's timer fired.
+// What a graph shows beside marks: when the link was away or bad, where handoffs begin, and when the
+// sender's timer fired.
 
 import { firstAtLeast, type Plane, type Range } from "./draw";
 import { exactSeconds, exactSpan } from "./numbers";
 import { colour } from "./theme";
 import type { Entry } from "./legend";
+import type { Handoff } from "./roaming";
 import type { Panel, SpanKey } from "./timeline";
 import type { Hint } from "./tooltip";
 
@@ -27,6 +29,23 @@ export function paintBands(context: CanvasRenderingContext2D, plane: Plane, pane
       context.fillRect(left, plane.top, Math.max(right - left, plane.ratio), plane.height);
     }
   }
+  if (panel.roaming) paintHandoffs(context, plane, panel.roaming.handoffs);
+}
+
+/** A dashed line where each handoff begins. */
+function paintHandoffs(context: CanvasRenderingContext2D, plane: Plane, handoffs: Handoff[]): void {
+  context.strokeStyle = colour("handoff");
+  context.lineWidth = plane.ratio;
+  context.setLineDash([3 * plane.ratio, 3 * plane.ratio]);
+  context.beginPath();
+  for (const { begin } of handoffs) {
+    const x = begin * plane.scaleX + plane.shiftX;
+    if (x < plane.left || x > plane.left + plane.width) continue;
+    context.moveTo(x, plane.top);
+    context.lineTo(x, plane.top + plane.height);
+  }
+  context.stroke();
+  context.setLineDash([]);
 }
 
 const TICK_HEIGHT = 14;

@@ -45,6 +45,7 @@ const LOSSES: Record<string, string> = {
   arq: "the radio gave up repeating it",
   run: "run of losses",
   recorded: "the recording lost it",
+  "out of cell": "who was to get it was not in the cell",
 };
 
 export const lossName = (cause: string): string => LOSSES[cause] ?? cause;
@@ -266,8 +267,10 @@ class Teller {
   }
 
   private machine(node: number): string {
-    const { sender, receiver } = this.panel.story;
-    if (node !== sender && node !== receiver) return "base station";
+    const { story: { sender, receiver }, roaming } = this.panel;
+    if (node !== sender && node !== receiver) {
+      return roaming ? `base station ${node - roaming.firstStation}` : "base station";
+    }
     // Machines are numbered from the wired side on.
     return node === Math.min(sender, receiver) ? "fixed host" : "mobile host";
   }

@@ -12,6 +12,8 @@ export interface Verbs {
   zoom: (from: number, until: number) => void;
   /** The story at hand changed. */
   changed: () => void;
+  /** A story is about to be told. */
+  opened: () => void;
 }
 
 export class StoryBox {
@@ -51,6 +53,7 @@ export class StoryBox {
 
   /** Tells of the segment with this byte, first of all as this panel saw it. */
   show(panel: Panel, byte: number): void {
+    if (this.element.hidden) this.verbs.opened();
     this.asked = panel;
     this.byte = byte;
     this.tale = tell(panel, byte);
@@ -132,7 +135,8 @@ function item({ at, text, rule, times, until }: Step, from: number): HTMLElement
   return line;
 }
 
-function button(text: string, title: string, act: () => void): HTMLButtonElement {
+/** A button with words, a longer description and a deed. */
+export function button(text: string, title: string, act: () => void): HTMLButtonElement {
   const made = document.createElement("button");
   made.type = "button";
   made.textContent = text;

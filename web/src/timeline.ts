@@ -2,6 +2,7 @@
 
 import { column, type Column, type MarksIndex, type PanelIndex, type QueueIndex, type SpansIndex } from "./data";
 import { grouped } from "./numbers";
+import { readRoaming, type Roaming } from "./roaming";
 
 export interface Marks {
   at: Column;
@@ -42,7 +43,7 @@ export interface Story {
 }
 
 /** What has a beginning and an end. */
-export type SpanKey = "outages" | "fades";
+export type SpanKey = "outages" | "fades" | "gaps";
 
 export interface Spans {
   from: Column;
@@ -57,18 +58,24 @@ export interface Panel {
   timeouts: Column;
   outages: Spans;
   fades: Spans;
+  /** When no cell reaches the mobile host. */
+  gaps: Spans;
   queues: { down: Queue; up: Queue };
   cache: { at: Column; bytes: Column; limit: number };
   losses: RadioLosses;
   story: Story;
+  /** Where the mobile host is, if it changes cells. */
+  roaming: Roaming | null;
 }
+
+const NOTHING: Spans = { from: new Float64Array(0), until: new Float64Array(0) };
 
 export function readPanel(index: PanelIndex): Panel {
   const marks = ({ at, offset }: MarksIndex): Marks => ({ at: column(at), offset: column(offset) });
   const queue = ({ at, packets, bytes }: QueueIndex): Queue =>
     ({ at: column(at), packets: column(packets), bytes: column(bytes) });
   const spans = ({ from, until }: SpansIndex): Spans => ({ from: column(from), until: column(until) });
-  const { windows, cache, radio_losses: losses, scheme, name } = index;
+  const { windows, cache, radio_losses: losses, scheme, name, roaming } = index;
   return {
     name,
     scheme,
@@ -90,6 +97,7 @@ export function readPanel(index: PanelIndex): Panel {
     timeouts: column(index.timeouts),
     outages: spans(index.outages),
     fades: spans(index.fades),
+    gaps: roaming ? spans(roaming.gaps) : NOTHING,
     queues: { down: queue(index.queue_down), up: queue(index.queue_up) },
     cache: { at: column(cache.at), bytes: column(cache.bytes), limit: cache.limit },
     losses: {
@@ -99,6 +107,7 @@ export function readPanel(index: PanelIndex): Panel {
       causes: losses.causes,
     },
     story: readStory(index),
+    roaming: roaming ? readRoaming(roaming) : null,
   };
 }
 
@@ -133,7 +142,7 @@ export function lastTime({ marks, windows, timeouts, outages }: Panel): number {
 }
 
 /** What happened in this panel, in one line. */
-export function summarised({ marks, timeouts, outages, fades }: Panel): string {
+export function summarised({ marks, timeouts, outages, fades, roaming }: Panel): string {
   if (Object.values(marks).every(({ at }) => at.length === 0)) return "nothing was recorded";
   const count = (number: number, one: string, many = `${one}s`) =>
     number === 0 ? [] : [`${grouped(String(number))} ${number === 1 ? one : many}`];
@@ -145,5 +154,6 @@ export function summarised({ marks, timeouts, outages, fades }: Panel): string {
     ...count(timeouts.length, "timeout"),
     ...count(outages.from.length, "outage"),
     ...count(fades.from.length, "fade"),
+    ...count(roaming?.handoffs.length ?? 0, "handoff"),
   ].join(", ");
 }

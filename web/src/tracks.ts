@@ -116,11 +116,12 @@ export class Tracks {
   }
 
   private paintCache(context: CanvasRenderingContext2D, plane: Plane, panel: Panel): void {
-    const { cache, windows } = panel;
+    const { cache, windows, roaming } = panel;
     if (cache.at.length === 0) {
       // Whoever sees no sender's windows looks from outside, into no base station either.
       const inside = windows.at.length > 0;
-      const words = inside ? "this base station keeps nothing" : "the cache is not seen from outside";
+      const keepsNothing = roaming ? "these base stations have no cache" : "this base station keeps nothing";
+      const words = inside ? keepsNothing : "the cache is not seen from outside";
       return remark(context, plane, words);
     }
     const look = { colour: "mark-local", line: [] };

@@ -156,6 +156,77 @@ async function checkPlot(page, section) {
   await checkTooltip(page, section);
   await checkSave(page, section);
   if ((await section.locator(".panel").count()) > 0) await checkStory(page, section);
+  if ((await section.locator(".handoffs").count()) > 0) await checkHandoffs(page, section);
+}
+
+/** Handoffs: a list, one at a time with every message, in the plot and in words, by keyboard. */
+async function checkHandoffs(page, section) {
+  const box = section.locator(".handoff");
+  const buttons = section.locator(".handoffs button");
+  const panel = section.locator(".panel").first();
+  const labels = await panel.locator(".frame").evaluateAll((frames) => frames.map((frame) => frame.ariaLabel));
+  for (const track of ["cells that reach", "signal of the cells", "messages between"]) {
+    expect(labels.some((label) => label.includes(track)), `no plot of ${track}`);
+  }
+  const listed = await buttons.count();
+  const told = (await panel.locator("p").first().innerText()).match(/(\d+) handoffs?/)?.[1];
+  expect(listed > 0 && listed === Number(told), `${listed} handoffs in the list, ${told} in the summary`);
+  if (listed === 0) return;
+  const whole = String(await shown(section));
+  await buttons.first().focus();
+  await page.keyboard.press("Enter");
+  await settled(section);
+  expect(await box.isVisible(), "a handoff in the list opens nothing");
+  expect((await buttons.first().getAttribute("aria-pressed")) === "true", "the list does not say which is shown");
+  const begin = Number((await buttons.first().innerText()).match(/^[\d.]+/)[0]);
+  const [from, until] = (await shown(section))[0].match(/from ([\d.]+) to ([\d.]+)/).slice(1).map(Number);
+  expect(until > begin && from < begin + 5 && until - from < 5, `${begin} s is shown as ${from} to ${until}`);
+  const columns = await box.locator("article").count();
+  const panels = await section.locator(".panel:not([hidden])").count();
+  expect(columns === panels, `${columns} columns of ${panels} panels`);
+  const first = box.locator("article").first();
+  const steps = await first.locator("li").allInnerTexts();
+  expect(steps.length > 3 && steps.every((step) => /^[+\u2212][\d.]+ m?s/.test(step)), `steps: ${steps.join("; ")}`);
+  const times = steps.map((step) => Number(step.match(/[\d.]+/)[0]) * (step.startsWith("+") ? 1 : -1) * (/^.[\d.]+ s/.test(step) ? 1e3 : 1));
+  expect(times.every((time, i) => i === 0 || time >= times[i - 1]), `steps out of order: ${times}`);
+  await checkWords(page, section, steps);
+  const heading = await box.locator("h3").innerText();
+  if (listed > 1) {
+    await box.locator("button", { hasText: "handoff ›" }).click();
+    expect((await box.locator("h3").innerText()) !== heading, "the next handoff is the same");
+  }
+  const inside = await box.evaluate((element) => element.scrollWidth <= element.clientWidth + 1);
+  expect(inside, "a handoff is wider than its box");
+  await box.locator("button", { hasText: "Close" }).focus();
+  await page.keyboard.press("Escape");
+  expect(!(await box.isVisible()), "Escape does not close the handoff");
+  await panel.locator('.frame[aria-label*="messages between"]').focus();
+  await page.keyboard.press("0");
+  await settled(section);
+  expect(String(await shown(section)) === whole, "the key 0 does not show all again");
+  await page.keyboard.press("Enter");
+  await settled(section);
+  expect(await box.isVisible(), "Enter in the plot of messages opens no handoff");
+  await panel.locator('.frame[aria-label*="stream offset"]').press("0");
+  await settled(section);
+  expect(!(await box.isVisible()), "showing all leaves the handoff open");
+}
+
+/** What is drawn of a handoff has the words of its messages. */
+async function checkWords(page, section, steps) {
+  const waiting = page.waitForEvent("download");
+  await section.locator(".save").first().click();
+  const text = await readFile(await (await waiting).path(), "utf8");
+  const words = await page.evaluate((text) => {
+    const drawing = new DOMParser().parseFromString(text, "image/svg+xml");
+    return [...drawing.querySelectorAll("text")].map((word) => word.textContent);
+  }, text);
+  const messages = new Set(steps.flatMap((step) => step.match(/m?s(.*): .* to .*, /)?.[1].trim() ?? []));
+  // What base stations say to all, again and again, need not be near the rest.
+  messages.delete("agent advertisement");
+  const missing = [...messages].filter((message) => !words.includes(message));
+  expect(messages.size > 0 && missing.length === 0, `of ${messages.size} kinds of messages not drawn: ${missing.join(", ")}`);
+  for (const word of ["home agent", "mobile host"]) expect(words.includes(word), `no lane of the ${word}`);
 }
 
 /** A drawing for a paper: well-formed, with numbers and words on its axes, in the light colours. */
@@ -182,7 +253,7 @@ async function checkStory(page, section) {
   const story = section.locator(".story");
   const lossy = section.locator(".panel", { hasText: "local retransmission" }).first();
   const panel = (await lossy.count()) > 0 ? lossy : section.locator(".panel").first();
-  const frame = panel.locator(".frame").first();
+  const frame = panel.locator('.frame[aria-label*="stream offset"]');
   await frame.focus();
   await page.keyboard.press("Enter");
   await settled(section);

@@ -37,8 +37,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run a scenario and keep each run's records
     Run(RunArgs),
-    /// Look at what was kept: the page of a comparison or of one run, with each packet's story, or
-    /// drawings of it for a paper. Prints where they are
+    /// Look at what was kept: the page of a comparison or of one run, with each packet's story and
+    /// each handoff's messages, or drawings of it for a paper. Prints where they are
     View(ViewArgs),
     /// Run every combination of a study's axes, with every seed; goes on where it was stopped
     Sweep(SweepArgs),
@@ -250,7 +250,8 @@ pub(crate) struct LinkArgs {
     pub(crate) outage: Vec<String>,
     /// Mobile hosts change cells, as in every=8s,overlap or every=8s,gap=0.5s,rendezvous=1s, with
     /// sd=0.1s, first=40s, times=3, overlap=1s or at=3s: a gap is a time without coverage after a
-    /// crossing, the rendezvous is the first beacon after one (in the simulator only)
+    /// crossing, the rendezvous is the first beacon after one. In a scenario file with a table
+    /// [map], walk (in the simulator only)
     #[arg(long, value_name = "LIST", help_heading = "Path")]
     pub(crate) handoff: Vec<String>,
     /// Cells among which they move, in a ring (default 2)

@@ -127,10 +127,16 @@ pub(crate) fn play(scenario: &Scenario, case: &Case) -> Result<Played, Error> {
     let spec = sim::run::transfers(&plan).first().copied();
     let spec = spec.ok_or_else(|| Error::usage("the scenario has no transfer to show"))?;
     let (mut timeline, mut hash) = (Timeline::new(spec), TraceHash::default());
+    if let Some(roaming) = sim::course::roaming(&plan) {
+        timeline = timeline.among_cells(roaming);
+    }
     let outcome = sim::run(&plan, scenario.seed, (&mut timeline, &mut hash));
     if let Some(transfer) = plan.transfers.first() {
         let bad = sim::run::fades(&plan, scenario.seed, transfer.direction, outcome.ended_at);
         timeline.fades = bad.iter().map(|stretch| (stretch.start, stretch.end)).collect();
+    }
+    if let Some(roaming) = &mut timeline.roaming {
+        roaming.with_course(sim::course::course(&plan, scenario.seed, outcome.ended_at));
     }
     let (seconds, hash) = (outcome.ended_at.as_secs_f64(), format!("{:016x}", hash.value()));
     Ok(Played { case: case.clone(), timeline, seconds, hash })

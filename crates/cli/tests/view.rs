@@ -91,6 +91,47 @@ fn the_page_of_a_run_shows_it_first_and_the_other_schemes_beside_it() {
     assert_eq!(panels[1]["cache"]["at"]["length"], 0, "plain keeps nothing");
 }
 
+/// How many numbers a column of the page has.
+fn length(of: &Value) -> u64 {
+    of["length"].as_u64().expect("a column")
+}
+
+#[test]
+fn the_page_of_hosts_that_change_cells_has_cells_signal_messages_and_handoffs() {
+    let path = std::env::temp_dir().join(format!("lasthop-{}-view-cells", std::process::id()));
+    let folder = Folder(path.clone());
+    let out = path.display().to_string();
+    let mut arguments = vec!["run", "--rate", "10Mbit/s", "--rtt", "30ms", "--duration", "12s"];
+    arguments.extend(["--handoff", "every=5s,first=4s,gap=0.1s", "--tcp", "cubic", "--seeds", "1"]);
+    arguments.extend(["--schemes", "plain,multicast", "--mobiles", "2", "--trace"]);
+    arguments.extend(["--out", &out, "-q"]);
+    let output = lasthop(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let run = run_of(&folder.0, "run-plain-cubic-1");
+    assert_eq!(view(&run, &[]).status.code(), Some(0));
+    let index = index(&run.join("report.html"));
+    let panels = index["plots"][0]["panels"].as_array().expect("panels");
+    assert_eq!(panels.len(), 2);
+    for panel in panels {
+        let roaming = &panel["roaming"];
+        assert_eq!(roaming["cells"], serde_json::json!([0, 1]));
+        assert_eq!(length(&roaming["handoffs"]["begin"]), 2, "at 4 s and at 9 s");
+        assert_eq!(length(&roaming["gaps"]["from"]), 2);
+        assert_eq!(roaming["served"].as_array().map(Vec::len), Some(2), "two hosts");
+        assert!(length(&roaming["beacons"]["at"]) >= 10, "one per second");
+        assert_eq!(length(&roaming["signal"]["at"]), 121, "each 100 ms");
+        assert_eq!(roaming["signal"]["of"].as_array().map(Vec::len), Some(2));
+        assert_eq!(roaming["complete"], true);
+    }
+    let labels = |panel: &Value| {
+        let labels = panel["roaming"]["messages"]["labels"].as_array().expect("labels").clone();
+        labels.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let has = |panel, label: &str| labels(panel).iter().any(|known| known.starts_with(label));
+    assert!(has(&panels[0], "greeting") && has(&panels[0], "registration reply, accepted"));
+    assert!(has(&panels[1], "role: forward") && !has(&panels[1], "registration"));
+}
+
 #[test]
 fn each_plot_is_drawn_into_a_file_of_its_name_elsewhere_if_asked() {
     let (_folder, out) = kept("svg", "compare");

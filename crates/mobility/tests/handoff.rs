@@ -579,6 +579,23 @@ fn mcast_11_a_role_that_is_not_renewed_ends_by_itself() {
     assert!(member.outbox.notices.ends_with(&[left, Notice::Moved(mobile(1).into())]));
 }
 
+/// Nobody else knows of what is kept for a role.
+#[test]
+fn mcast_11_what_is_kept_for_a_role_that_ends_is_dropped_with_a_reason() {
+    let mut member = Member::new(true);
+    member.set(Role::Buffer, 1, Received::NONE);
+    for identification in 1..=3 {
+        member.datagram(identification);
+    }
+    assert_eq!(member.station.member().kept(mobile(1)), 3);
+    let before = member.outbox.dropped.len();
+    member.station.handle(Input::Timer, &mut member.outbox, at_ms(member.ms + 3_500));
+    assert_eq!(member.station.member().kept(mobile(1)), 0);
+    let dropped = &member.outbox.dropped[before..];
+    let reasons: Vec<sansio::DropReason> = dropped.iter().map(|(_, reason)| *reason).collect();
+    assert_eq!(reasons, [sansio::DropReason::Rule("MCAST-11"); 3]);
+}
+
 #[test]
 fn mod_10_an_older_generation_gives_no_role_and_a_foreign_group_no_packets() {
     let mut member = Member::new(true);

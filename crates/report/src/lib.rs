@@ -18,6 +18,7 @@ pub mod figure;
 mod html;
 pub mod page;
 mod plot;
+mod roaming;
 mod story;
 pub mod svg;
 pub mod table;

@@ -2,6 +2,7 @@
 
 use crate::blob::{Blob, Blobs};
 use crate::page::{self, Axis, Lines, Page, Scale, Section, SeriesKind, TimeSequence};
+use crate::roaming::{self, RoamingIndex};
 use crate::story::{self, StoryIndex};
 use serde::Serialize;
 use trace::timeline::{self, Timeline, Waiting};
@@ -85,6 +86,8 @@ struct PanelIndex<'a> {
     cache: Cache,
     radio_losses: RadioLosses,
     story: StoryIndex<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roaming: Option<RoamingIndex<'a>>,
 }
 
 /// Seconds and stream offsets.
@@ -105,9 +108,9 @@ struct Windows {
 
 /// Seconds; NaN for an end that did not come.
 #[derive(Serialize)]
-struct Spans {
-    from: Blob,
-    until: Blob,
+pub(crate) struct Spans {
+    pub(crate) from: Blob,
+    pub(crate) until: Blob,
 }
 
 /// Seconds, packets and bytes.
@@ -229,6 +232,7 @@ fn of_timeline<'a>(
         },
         radio_losses: radio_losses(timeline, blobs),
         story: story::index(timeline, blobs),
+        roaming: timeline.roaming.as_ref().map(|roaming| roaming::index(roaming, blobs)),
     }
 }
 

@@ -5,10 +5,11 @@
 //! plan, same seed: the same records, on any machine.
 //!
 //! Map: [`mod@run`] (one run from plan to outcome), [`kernel`] (the event loop), [`network`] (hops
-//! and machines and how they are joined), `cell` (several mobile hosts at one base
-//! station), `roam` (several cells). No threads, no files, no clock.
+//! and machines and how they are joined), `cell` (several mobile hosts at one base station), `roam`
+//! (several cells), [`course`] (where hosts were among them). No threads, no files, no clock.
 
 mod cell;
+pub mod course;
 pub mod kernel;
 pub mod network;
 mod queue;

@@ -69,7 +69,7 @@ pub(crate) enum Leads {
 }
 
 /// The router.
-const ROUTER: NodeId = NodeId(0);
+pub(crate) const ROUTER: NodeId = NodeId(0);
 
 impl Layout {
     pub(crate) fn of(plan: &Plan, roaming: &Roaming) -> Self {

@@ -1,6 +1,9 @@
 //! What handoffs cost: how long until packets find the mobile host again, by the papers' three
 //! definitions, what is lost on the way, and the messages that make them (INC-22).
 //!
+//! A *crossing* is when the clock of an experiment sends a host to another cell. Along a path
+//! nobody says it: there it is the beginning of a handoff at the mobile host.
+//!
 //! *Stall after a handoff*: the longest time without a new ACK at the sender, or without the next
 //! byte at the receiver, that begins at a crossing or within 5 s after it and before the next one;
 //! only where data was outstanding at the crossing. What is under way at a crossing, beyond the
@@ -38,8 +41,8 @@ struct UnderWay {
     /// From the crossing on; taken by whoever measures from there.
     consistent: Option<Instant>,
     registered: Option<Instant>,
-    /// To which cell.
-    to: u16,
+    /// To which cell, once that is known.
+    to: Option<u16>,
     /// From the first message on.
     first_packet: Option<Instant>,
 }
@@ -82,6 +85,8 @@ impl Pause {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
     handoffs: Handoffs,
+    /// A clock says where hosts go.
+    is_driven: bool,
     mobiles: BTreeMap<NodeId, UnderWay>,
 }
 
@@ -94,19 +99,17 @@ impl Meter {
         let now = record.at;
         match record.what {
             What::Cell(CellChange::Crossed { to, .. }) => {
-                self.handoffs.crossings += 1;
-                let (consistent, registered) = (Some(now), Some(now));
-                let new = UnderWay { consistent, registered, to, first_packet: None };
-                self.mobiles.insert(record.node, new);
+                self.is_driven = true;
+                self.on_crossing(record.node, Some(to), now);
             }
             What::Event(event) => {
-                if let EventKind::Handoff { stage, .. } = event.kind {
-                    self.on_stage(record.node, stage, now);
+                if let EventKind::Handoff { stage, station } = event.kind {
+                    self.on_stage((record.node, station), stage, now);
                 }
             }
             What::Arrived { side, packet } => {
                 if let Some(mobile) = self.mobiles.get_mut(&record.node)
-                    && mobile.to == side.0
+                    && mobile.to == Some(side.0)
                     && !is_message(packet)
                     && let Some(since) = mobile.first_packet.take()
                 {
@@ -128,8 +131,32 @@ impl Meter {
         }
     }
 
-    fn on_stage(&mut self, node: NodeId, stage: HandoffStage, now: Instant) {
+    /// True for the beginning of a handoff that no clock has announced.
+    pub(crate) fn is_crossing(&self, what: &What<'_>) -> bool {
+        let What::Event(event) = what else { return false };
+        let begun = matches!(event.kind, EventKind::Handoff { stage: HandoffStage::Begun, .. });
+        begun && !self.is_driven
+    }
+
+    fn on_crossing(&mut self, node: NodeId, to: Option<u16>, now: Instant) {
+        self.handoffs.crossings += 1;
+        let (consistent, registered) = (Some(now), Some(now));
+        self.mobiles.insert(node, UnderWay { consistent, registered, to, first_packet: None });
+    }
+
+    fn on_stage(
+        &mut self,
+        (node, station): (NodeId, Option<u16>),
+        stage: HandoffStage,
+        now: Instant,
+    ) {
+        if stage == HandoffStage::Begun && !self.is_driven {
+            self.on_crossing(node, None, now);
+        }
         let Some(mobile) = self.mobiles.get_mut(&node) else { return };
+        if stage != HandoffStage::Begun && mobile.to.is_none() {
+            mobile.to = station;
+        }
         let (since, samples) = match stage {
             HandoffStage::Begun => {
                 mobile.first_packet = Some(now);

@@ -439,6 +439,9 @@ impl Observer for Meter {
 
     fn record(&mut self, record: &Record<'_>) {
         let (node, now) = (record.node, record.at);
+        if self.handoffs.as_ref().is_some_and(|handoffs| handoffs.is_crossing(&record.what)) {
+            self.on_crossing(node, now);
+        }
         if let Some(handoffs) = &mut self.handoffs {
             handoffs.record(record);
         }

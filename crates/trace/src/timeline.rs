@@ -1,10 +1,13 @@
 //! What the graphs of one transfer need: points and spans in stream offsets, windows, queues, the
 //! agent's cache, the state of the link, and the story of each packet.
 
+use crate::handoffs::is_broadcast;
 use crate::metrics::TransferSpec;
+use crate::roaming::Roaming;
 use crate::story::Story;
 use crate::{NodeId, Observer, Record, What};
 use sansio::{Cause, Event, EventKind, FlowKey, Instant, Packet, Payload, Side};
+use std::collections::BTreeMap;
 use wire::tcp::{Flags, Seq};
 
 /// One segment or ACK: when, and which bytes of the stream.
@@ -91,18 +94,22 @@ pub struct Timeline {
     pub outages: Vec<(Instant, Option<Instant>)>,
     /// When the air was bad in the direction of the data, where that is known: beginnings and ends.
     pub fades: Vec<(Instant, Instant)>,
-    /// Queue of the base station toward the mobile host.
+    /// Queue of the base station toward the mobile host, of all of several.
     pub queue_down: Vec<Waiting>,
     /// Queue of the mobile host toward the base station.
     pub queue_up: Vec<Waiting>,
-    /// The caches of the base station, at each change.
+    /// The caches of the base station, of all of several, at each change.
     pub cache: Vec<Cached>,
-    /// The most that they may hold, bytes; 0 if the scheme has none.
+    /// The most that each may hold, bytes; 0 if the scheme has none.
     pub cache_limit: u64,
     /// What the radio lost, all connections and both ways.
     pub radio_losses: Vec<RadioLoss>,
     /// What became of each packet, and why.
     pub story: Story,
+    /// Where the mobile host was, if it changes cells.
+    pub roaming: Option<Box<Roaming>>,
+    /// What waits and what is kept at each of several base stations: packets, bytes, bytes kept.
+    stations: BTreeMap<NodeId, (u32, u64, u64)>,
 }
 
 impl Timeline {
@@ -128,6 +135,23 @@ impl Timeline {
             cache_limit: 0,
             radio_losses: Vec::new(),
             story: Story::default(),
+            roaming: None,
+            stations: BTreeMap::new(),
+        }
+    }
+
+    /// Of a mobile host that changes cells: any of their base stations may serve it, so that
+    /// what waits and what is kept is that of all of them together.
+    pub fn among_cells(mut self, roaming: Roaming) -> Self {
+        self.roaming = Some(Box::new(roaming));
+        self
+    }
+
+    /// True for the base station, and for each of several.
+    fn is_base(&self, node: NodeId) -> bool {
+        match &self.roaming {
+            Some(roaming) => roaming.cell_of(node).is_some(),
+            None => node == self.spec.base,
         }
     }
 
@@ -154,6 +178,7 @@ impl Timeline {
             let begin = (offset - u64::from(packet.payload.len())) as u32;
             self.first = FlowKey::of(packet).map(|flow| (flow, Seq(tcp.seq.0.wrapping_sub(begin))));
         }
+        let is_base = self.is_base(node);
         let points = match packet.cause {
             Cause::EndToEndRetransmission => &mut self.end_to_end,
             Cause::LocalRetransmission => &mut self.local,
@@ -161,8 +186,8 @@ impl Timeline {
             _ if node == self.spec.sender => &mut self.data,
             _ => return,
         };
-        let own = node == self.spec.sender || node == self.spec.base;
-        let again = node == self.spec.base && packet.cause == Cause::EndToEndRetransmission;
+        let own = node == self.spec.sender || is_base;
+        let again = is_base && packet.cause == Cause::EndToEndRetransmission;
         if own && !again {
             points.push(Point { at, offset });
         }
@@ -193,20 +218,24 @@ impl Timeline {
     /// base station shows in its being passed on.
     fn tell(&mut self, packet: &Packet, record: &Record<'_>) {
         let Some(end) = self.end_offset(packet) else { return };
+        // The router above several base stations only passes on.
+        if self.roaming.as_ref().is_some_and(|it| it.setting().router == record.node) {
+            return;
+        }
         match record.what {
             What::Sent { .. } => {
                 self.story.on_segment(packet, end - u64::from(packet.payload.len()));
             }
-            What::Arrived { .. } if record.node == self.spec.base => return,
+            What::Arrived { .. } if self.is_base(record.node) => return,
             _ => {}
         }
         self.story.on_packet(&record.what, record.node, record.at);
     }
 
     fn on_event(&mut self, event: &Event, node: NodeId, at: Instant) {
-        let (sender, base) = (self.spec.sender, self.spec.base);
+        let sender = self.spec.sender;
         let of_another = event.flow.zip(self.first).is_some_and(|(flow, first)| flow != first.0);
-        if (node != sender && node != base) || of_another {
+        if (node != sender && !self.is_base(node)) || of_another {
             return;
         }
         if node == sender {
@@ -232,20 +261,41 @@ impl Timeline {
             return;
         };
         // Machines are numbered from the wired side on.
-        let toward_mobile = node == self.spec.base && side == Side::RADIO;
+        let toward_mobile = side == Side::RADIO && self.is_base(node);
         let from_mobile = node == self.spec.sender.max(self.spec.receiver);
         if !toward_mobile && !from_mobile {
             return;
         }
         let cause = match what {
+            // Nobody misses a beacon where nobody is.
+            What::Lost { packet, .. } if is_broadcast(packet) => return,
             What::Lost { cause, .. } => cause,
+            What::Queued { packets, bytes, .. } if toward_mobile => {
+                return self.on_waiting(node, (packets, bytes), at);
+            }
             What::Queued { packets, bytes, .. } => {
-                let queue = if toward_mobile { &mut self.queue_down } else { &mut self.queue_up };
-                return queue.push(Waiting { at, packets, bytes });
+                return self.queue_up.push(Waiting { at, packets, bytes });
             }
             _ => QUEUE_FULL,
         };
         self.radio_losses.push(RadioLoss { at, toward_mobile, cause });
+    }
+
+    fn on_waiting(&mut self, node: NodeId, (packets, bytes): (u32, u64), at: Instant) {
+        let station = self.stations.entry(node).or_default();
+        (station.0, station.1) = (packets, bytes);
+        let packets = self.stations.values().map(|station| station.0).sum();
+        let bytes = self.stations.values().map(|station| station.1).sum();
+        self.queue_down.push(Waiting { at, packets, bytes });
+    }
+
+    fn on_cached(&mut self, node: NodeId, (bytes, limit): (u64, u64), at: Instant) {
+        self.cache_limit = limit;
+        self.stations.entry(node).or_default().2 = bytes;
+        let bytes = self.stations.values().map(|station| station.2).sum();
+        if self.cache.last().map_or(0, |last| last.bytes) != bytes {
+            self.cache.push(Cached { at, bytes });
+        }
     }
 
     /// The offset after the segment's last byte, if it carries bytes of this transfer.
@@ -267,6 +317,9 @@ impl Observer for Timeline {
 
     fn record(&mut self, record: &Record<'_>) {
         let (node, at) = (record.node, record.at);
+        if let Some(roaming) = &mut self.roaming {
+            roaming.record(record);
+        }
         self.on_radio(record);
         match record.what {
             What::Sent { packet, .. }
@@ -276,11 +329,8 @@ impl Observer for Timeline {
             | What::QueueFull { packet, .. }
             | What::Discarded { packet, .. } => self.tell(packet, record),
             What::Event(event) => self.on_event(event, node, at),
-            What::Cached { bytes, limit } if node == self.spec.base => {
-                self.cache_limit = limit;
-                if self.cache.last().map_or(0, |last| last.bytes) != bytes {
-                    self.cache.push(Cached { at, bytes });
-                }
+            What::Cached { bytes, limit } if self.is_base(node) => {
+                self.on_cached(node, (bytes, limit), at);
             }
             _ => {}
         }

@@ -58,6 +58,15 @@ struct Entry {
     ring: VecDeque<PacketRef>,
 }
 
+impl Entry {
+    /// What is kept is for nobody any more (MCAST-11).
+    fn let_go(&mut self, sink: &mut impl Sink) {
+        for packet in self.ring.drain(..) {
+            sink.discard(packet, DropReason::Rule("MCAST-11"));
+        }
+    }
+}
+
 /// One base station's memberships.
 #[derive(Clone, Debug)]
 pub struct Member {
@@ -121,8 +130,9 @@ impl Member {
 
     fn forget(&mut self, mobile: Ipv4Addr, sink: &mut impl Sink) {
         self.ends.clear(mobile);
-        if let Some(entry) = self.entries.remove(&mobile) {
+        if let Some(mut entry) = self.entries.remove(&mobile) {
             sink.notify(Notice::Group { group: IpAddr::V4(entry.group), is_member: false });
+            entry.let_go(sink);
             tell(mobile, (entry.role, Role::None), sink);
         }
     }
@@ -184,7 +194,7 @@ impl Member {
                 if entry.group != group {
                     sink.notify(Notice::Group { group: entry.group.into(), is_member: false });
                     sink.notify(Notice::Group { group: group.into(), is_member: true });
-                    entry.ring.clear();
+                    entry.let_go(sink);
                 }
                 tell(mobile, (entry.role, role), sink);
                 (entry.generation, entry.role, entry.group) = (header.generation, role, group);

@@ -71,6 +71,8 @@ pub struct Spec {
     pub walk: Walk,
     /// How often the signal is looked at.
     pub step: Duration,
+    /// By how much another base station has to be stronger for a host to go there (MCAST-10).
+    pub hysteresis: Decibel,
 }
 
 /// One host's way.
@@ -99,7 +101,7 @@ struct Near {
 
 impl Map {
     /// A signal that was lost counts again when it is this much above the floor, dB.
-    const MARGIN: Decibel = 1.0;
+    pub const MARGIN: Decibel = 1.0;
 
     /// A map.
     ///
@@ -318,7 +320,7 @@ mod tests {
         let points = [0.0, 200.0].map(|x| Point { x, y: 0.0 }).to_vec();
         let walk = Walk::Points { points, speed: 10.0 };
         let step = Duration::from_millis(100);
-        Path::new(&Spec { map: street(shadowing), walk, step }, (seed, 0))
+        Path::new(&Spec { map: street(shadowing), walk, step, hysteresis: 5.0 }, (seed, 0))
     }
 
     /// 60 dB at one metre and exponent 3: 0 dB at 100 m, 30 dB at 10 m.
@@ -401,7 +403,7 @@ mod tests {
         let points = vec![Point { x: 1.0, y: 1.0 }];
         let walk = Walk::Points { points, speed: 1.0 };
         let step = Duration::from_secs(1);
-        let mut path = Path::new(&Spec { map: street(0.0), walk, step }, (1, 0));
+        let mut path = Path::new(&Spec { map: street(0.0), walk, step, hysteresis: 5.0 }, (1, 0));
         assert_eq!(path.poll(Instant::ZERO + Duration::from_secs(100)), None);
         assert_eq!(path.position(), Point { x: 1.0, y: 1.0 });
     }

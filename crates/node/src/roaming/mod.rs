@@ -95,7 +95,11 @@ pub enum Pace {
 impl Roaming {
     /// The cells of a case, if its hosts change them.
     pub(crate) fn of(scenario: &Scenario, case: &Case) -> Option<Roaming> {
-        let Handoff::Crossings(crossings) = case.handoff else { return None };
+        let movement = match (case.handoff, &scenario.map) {
+            (Handoff::Crossings(crossings), _) => movement::Spec::Dwell(crossings.dwell()),
+            (Handoff::Walk, Some(map)) => movement::Spec::Path(map.path()),
+            (Handoff::None, _) | (Handoff::Walk, None) => return None,
+        };
         let style = Style::take_from(&case.scheme).ok().and_then(|(style, _)| style);
         let delay = scenario.wired_delay.0.as_secs_f64() * scenario.backhaul.0;
         let hop = hop::Config {
@@ -104,7 +108,7 @@ impl Roaming {
         };
         Some(Roaming {
             cells: scenario.cells,
-            movement: movement::Spec::Dwell(crossings.dwell()),
+            movement,
             style: style.unwrap_or_default(),
             pace: match scenario.hosts {
                 Hosts::Bsd1995 => Pace::Strict,
@@ -203,6 +207,7 @@ pub struct Agents {
     branches: Vec<Branch>,
     keys: Keys,
     clock: Clock,
+    choice: choice::Config,
     seed: u64,
 }
 
@@ -225,6 +230,7 @@ impl Agents {
             branches: roaming.branches.clone(),
             keys: Rc::new(keys.collect()),
             clock: Clock::new(Self::BEGIN),
+            choice: choice_of(&roaming.movement),
             seed,
         }
     }
@@ -323,7 +329,7 @@ impl Agents {
             names_previous: self.names_previous,
             registration: (self.style != Style::Multicast).then_some((registration, list)),
             listener: ListenerConfig::default(),
-            choice: if is_driven { driven() } else { choice::Config::modern() },
+            choice: self.choice,
         };
         let random = Random::new(self.seed, &format!("{number}.mobility"));
         let mut engine_of = mobility::mobile::MobileHost::new(config, self.clock, random);
@@ -359,10 +365,18 @@ impl Agents {
     }
 }
 
-/// A choice that no signal changes.
-fn driven() -> choice::Config {
-    let margin = choice::Margin::Decibels10(u16::MAX);
-    choice::Config { margin, ..choice::Config::strict() }
+/// Along a path the signal chooses the base station; where the clock does, no signal changes it.
+fn choice_of(movement: &movement::Spec) -> choice::Config {
+    match movement {
+        movement::Spec::Path(spec) => {
+            let margin = choice::Margin::Decibels10((spec.hysteresis * 10.0) as u16);
+            choice::Config { margin, ..choice::Config::modern() }
+        }
+        movement::Spec::Dwell(_) => {
+            let margin = choice::Margin::Decibels10(u16::MAX);
+            choice::Config { margin, ..choice::Config::strict() }
+        }
+    }
 }
 
 /// A mobile host's key. Its secret is its number: in a simulation nobody forges.

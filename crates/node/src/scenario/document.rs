@@ -6,6 +6,7 @@
 use super::channel::{BitErrors, Loss, Outage, Traffic};
 use super::frame_arq::Arq;
 use super::handoff::{self, Handoff};
+use super::map::Map;
 use super::names::{Channel, Departures, Direction, Hosts, Radio, Sender, Served, Switch};
 use super::quantity::{Percent, Queue, Rate, Size, Time};
 use super::recorded::{Files, Recorded};
@@ -118,6 +119,7 @@ pub struct Draft {
     pub duration: Option<Time>,
     pub seeds: Option<u32>,
     pub seed: Option<u64>,
+    pub map: Option<Map>,
 }
 
 impl Draft {
@@ -169,7 +171,8 @@ impl Draft {
             size,
             duration,
             seeds,
-            seed
+            seed,
+            map
         );
     }
 }
@@ -256,6 +259,9 @@ pub struct Scenario {
     pub seeds: u32,
     /// The first seed.
     pub seed: u64,
+    /// Where base stations stand and hosts walk, if they do; only in a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub map: Option<Map>,
 }
 
 /// When a run is over.
@@ -329,6 +335,7 @@ impl Scenario {
             Hosts::Bsd1995 => Size(65_535),
             Hosts::Modern => Self::WINDOW_MODERN,
         });
+        let still = if draft.map.is_some() { Handoff::Walk } else { Handoff::None };
         let mut scenario = Scenario {
             title: String::new(),
             radio,
@@ -347,8 +354,8 @@ impl Scenario {
             ber: draft.ber.unwrap_or_else(|| Axis(vec![BitErrors::None])),
             loss: draft.loss.unwrap_or_else(|| Axis(vec![Loss::None])),
             outage: draft.outage.unwrap_or_else(|| Axis(vec![preset.outage])),
-            handoff: draft.handoff.unwrap_or_else(|| Axis(vec![Handoff::None])),
-            cells: draft.cells.unwrap_or(handoff::CELLS),
+            handoff: draft.handoff.unwrap_or_else(|| Axis(vec![still])),
+            cells: handoff::cells(draft.cells, draft.map.as_ref())?,
             channel: draft.channel.unwrap_or(Channel::PerCell),
             backhaul: draft.backhaul.unwrap_or(handoff::BACKHAUL),
             direction: draft.direction.unwrap_or_else(|| Axis(vec![Direction::Down])),
@@ -362,6 +369,7 @@ impl Scenario {
             amount,
             seeds: draft.seeds.unwrap_or(10),
             seed: draft.seed.unwrap_or(1),
+            map: draft.map,
         };
         scenario.title = draft.title.unwrap_or_else(|| super::title::of(&scenario));
         scenario.check()?;
@@ -490,11 +498,4 @@ fn wired_delay_for(rtt: Time, delay: Time) -> Result<Time, SettingError> {
 
 fn default_schemes() -> Axis<String> {
     Axis(["plain", "snoop", "snoop-modern"].map(String::from).to_vec())
-}
-
-impl Sender {
-    /// True if this sender is defined by SACK.
-    pub fn needs_sack(self) -> bool {
-        matches!(self, Sender::Sack | Sender::Sack1)
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::channel::Outage;
 use super::document::{Axis, Scenario, SettingError};
+use super::map::Map;
 use super::names::{Channel, Served};
 use super::quantity::{Percent, QuantityError, Time, as_text, fields};
 use crate::movement::dwell;
@@ -17,6 +18,8 @@ pub enum Handoff {
     None,
     /// By the clock.
     Crossings(Crossings),
+    /// `walk`: along the way through the scenario's map.
+    Walk,
 }
 
 /// Crossings by the clock.
@@ -130,6 +133,7 @@ impl FromStr for Handoff {
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let parsed = match text.trim() {
             "none" => Some(Handoff::None),
+            "walk" => Some(Handoff::Walk),
             text => parse(text).filter(Crossings::makes_sense).map(Handoff::Crossings),
         };
         parsed.ok_or_else(|| QuantityError {
@@ -137,7 +141,8 @@ impl FromStr for Handoff {
             what: "a handoff",
             expected: "none, or every=8s[,sd=0.1s][,first=40s][,times=3] or at=3s with one of \
                        overlap, overlap=1s, gap=0.5s, ahead=2s, and [,rendezvous=1s] no shorter \
-                       than the gap; all of it over before the next",
+                       than the gap; all of it over before the next; or walk beside a table [map] \
+                       in a file",
         })
     }
 }
@@ -176,6 +181,7 @@ impl fmt::Display for Handoff {
         match self {
             Handoff::None => f.write_str("none"),
             Handoff::Crossings(crossings) => crossings.fmt(f),
+            Handoff::Walk => f.write_str("walk"),
         }
     }
 }
@@ -208,6 +214,9 @@ impl Scenario {
             Err(SettingError { key, value: value.to_string(), expected: expected.into() })
         };
         let Some(handoff) = self.handoff.0.iter().find(|handoff| **handoff != Handoff::None) else {
+            if self.map.is_some() {
+                return refuse("handoff", &Handoff::None, "walk, or no table [map] beside it");
+            }
             if self.cells != CELLS {
                 return refuse("cells", &self.cells, "a handoff beside it, as in every=8s,overlap");
             }
@@ -220,6 +229,7 @@ impl Scenario {
             }
             return Ok(());
         };
+        self.check_walk()?;
         if !(2..=STATIONS_MAX).contains(&self.cells) {
             return refuse("cells", &self.cells, "2 to 4096 beside a handoff");
         }
@@ -246,6 +256,27 @@ impl Scenario {
         }
         Ok(())
     }
+
+    /// Hosts move by the clock or through a map.
+    fn check_walk(&self) -> Result<(), SettingError> {
+        let is_contrary = |handoff: &&Handoff| match handoff {
+            Handoff::None => false,
+            Handoff::Crossings(_) => self.map.is_some(),
+            Handoff::Walk => self.map.is_none(),
+        };
+        if let Some(handoff) = self.handoff.0.iter().find(is_contrary) {
+            let expected = match handoff {
+                Handoff::Walk => {
+                    "a table [map] beside it, in a scenario file: where base stations stand and \
+                     hosts walk"
+                }
+                _ => "walk, or no table [map] beside it: hosts move by the clock or through a map",
+            };
+            let value = handoff.to_string();
+            return Err(SettingError { key: "handoff", value, expected: expected.to_owned() });
+        }
+        self.map.as_ref().map_or(Ok(()), Map::check)
+    }
 }
 
 /// The layer that sends what it holds through a tunnel to the next base station (MCAST-19).
@@ -262,6 +293,20 @@ pub(super) fn without_style(scheme: &str, moves: bool) -> Result<String, Setting
         Err(_) => "one way to make handoffs in a stack",
     };
     Err(SettingError { key: "schemes", value: scheme.to_owned(), expected: expected.to_owned() })
+}
+
+/// The cells that there are: those of the map, if there is one.
+pub(super) fn cells(said: Option<u16>, map: Option<&Map>) -> Result<u16, SettingError> {
+    let Some(map) = map else { return Ok(said.unwrap_or(CELLS)) };
+    let stations = map.stations.len();
+    match said.filter(|said| usize::from(*said) != stations) {
+        Some(said) => {
+            let expected = format!("{stations}, as many as the map has stations, or nothing");
+            Err(SettingError { key: "cells", value: said.to_string(), expected })
+        }
+        // More than there are addresses are refused with the map.
+        None => Ok(stations.try_into().unwrap_or(u16::MAX)),
+    }
 }
 
 /// Cells, unless said otherwise.
@@ -296,6 +341,7 @@ mod tests {
     fn what_the_contract_shows_parses_and_prints_as_it_was() {
         for text in [
             "none",
+            "walk",
             "every=8s,overlap",
             "every=8s,overlap=1s",
             "every=8s,ahead=2s",

@@ -8,6 +8,7 @@ pub mod channel;
 pub mod document;
 pub mod frame_arq;
 pub mod handoff;
+pub mod map;
 pub mod names;
 pub mod quantity;
 pub(crate) mod radio;
@@ -19,6 +20,7 @@ pub use channel::{BitErrors, Loss, Outage, Told, Traffic};
 pub use document::{Amount, Axis, Draft, Scenario, SettingError};
 pub use frame_arq::Arq;
 pub use handoff::Handoff;
+pub use map::Map;
 pub use names::{Channel, Departures, Direction, Hosts, Radio, Sender, Served, Switch};
 pub use quantity::{Percent, QuantityError, Queue, Rate, Size, Time};
 pub use recorded::{Files, Recorded};
@@ -90,14 +92,26 @@ pub fn parse(file: &str, text: &str) -> Result<Draft, ScenarioError> {
 
 /// What TOML says is wrong with a text, with the line.
 pub fn unreadable(file: &str, text: &str, error: &toml::de::Error) -> ScenarioError {
-    let line = error.span().map(|span| line_of(text, span.start));
     let message = error.message().replace('\n', " ");
+    // What is wrong in a list is located at its beginning.
+    let value = message.split('`').nth(1).unwrap_or_default();
+    let line = error.span().map(|span| line_with(value, line_of(text, span.start), text));
     ScenarioError::at(file, text, line, message)
 }
 
 /// The same error, with the line of `text` in which its key stands.
 pub fn locate(error: &SettingError, file: &str, text: &str) -> ScenarioError {
-    locate_key(error.key, error.to_string(), file, text)
+    let found = locate_key(error.key, error.to_string(), file, text);
+    let line = found.line.map(|line| line_with(&error.value, line, text));
+    ScenarioError::at(file, text, line, found.message)
+}
+
+/// The first line from `line` on in which a value stands; `line` if none does. A long list has its
+/// values on lines of their own.
+fn line_with(value: &str, line: usize, text: &str) -> usize {
+    let quoted = format!("\"{value}\"");
+    let found = text.lines().skip(line - 1).position(|text| text.contains(&quoted));
+    found.map_or(line, |further| line + further)
 }
 
 /// A message about a key, with the line of `text` in which the key stands.

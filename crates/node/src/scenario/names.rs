@@ -161,6 +161,11 @@ named! {
 as_text!(Radio, Sender, Direction, Switch, Hosts, Channel, Departures, Served);
 
 impl Sender {
+    /// True if this sender is defined by SACK.
+    pub fn needs_sack(self) -> bool {
+        matches!(self, Sender::Sack | Sender::Sack1)
+    }
+
     /// What it is, in a line.
     pub fn what(self) -> &'static str {
         match self {

@@ -39,6 +39,9 @@ pub(crate) fn of(scenario: &Scenario) -> String {
     if scenario.outage.0.iter().any(|outage| *outage != Outage::None) {
         title += &format!("; away {}", alternatives(&scenario.outage.0, outages));
     }
+    if let Some(map) = &scenario.map {
+        title += &format!("; walks past {} base stations", map.stations.len());
+    }
     title
 }
 

@@ -232,7 +232,7 @@ pub(super) fn delay(outcome: &Outcome) -> f64 {
         Handoff::Crossings(crossings) => {
             crossings.rendezvous.map_or(0.0, |delay| delay.0.as_secs_f64())
         }
-        Handoff::None => 0.0,
+        Handoff::None | Handoff::Walk => 0.0,
     }
 }
 

@@ -27,8 +27,8 @@
 //!   +-------------------------------+
 //! ```
 //!
-//! [`Envelope::parse`] reads the header, for the choice of a key; nothing of the body can be read
-//! before [`Envelope::open`] has proved it.
+//! [`Envelope::parse`] reads the header, for the choice of a key; nobody acts on the body before
+//! [`Envelope::open`] has proved it.
 
 mod beacon;
 mod body;
@@ -173,6 +173,15 @@ impl<'a> Envelope<'a> {
         }
         let body = Body::parse(self.kind, &covered[Message::HEADER_BYTES..])?;
         Ok(Message { header: self.header, body })
+    }
+
+    /// What it says, proved by nobody: for those who only show messages.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::Unsupported`] if the body makes no sense.
+    pub fn unproved(&self) -> Result<Body, Error> {
+        let end = self.bytes.len() - Message::CODE_BYTES;
+        Body::parse(self.kind, &self.bytes[Message::HEADER_BYTES..end])
     }
 }
 

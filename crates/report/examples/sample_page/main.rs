@@ -3,6 +3,8 @@
 //! `cargo run -p lasthop-report --example sample_page -- FILE [SEGMENTS]`: SEGMENTS data segments
 //! per panel (default 4000) make about four times as many points.
 
+mod walk;
+
 use core::num::NonZeroU64;
 use report::page::{Axis, Lines, Page, Panel, Point, Scale, Section, Series, SeriesKind};
 use report::page::{Text, TimeSequence, Tone};
@@ -20,6 +22,16 @@ fn main() -> io::Result<()> {
     let path = arguments.next().unwrap_or_else(|| "report.html".to_owned());
     let segments = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(4000);
     let timelines = SCHEMES.map(|scheme| invented(scheme, segments));
+    let end = Instant::ZERO + Duration::from_secs(24);
+    let roaming = [(SCHEMES[0], true), (SCHEMES[3], false)].map(|(scheme, by_registration)| {
+        let timeline = invented(scheme, segments.min(3000));
+        (scheme.name.to_owned(), timeline.among_cells(walk::invented(by_registration, end)))
+    });
+    let roaming = roaming.iter().map(|(name, timeline)| Panel {
+        scheme: name.clone(),
+        name: name.clone(),
+        timeline,
+    });
     let panels = SCHEMES.iter().zip(&timelines);
     let panels = panels.map(|(scheme, timeline)| {
         let (scheme, name) = (scheme.name.to_owned(), scheme.name.to_owned());
@@ -36,6 +48,10 @@ fn main() -> io::Result<()> {
             Section::TimeSequence(TimeSequence {
                 title: "What happened on the wire, seed 1, 1/256Kbit".to_owned(),
                 panels: panels.collect(),
+            }),
+            Section::TimeSequence(TimeSequence {
+                title: "A host that goes from cell to cell, seed 1".to_owned(),
+                panels: roaming.collect(),
             }),
             Section::Lines(stalls()),
             Section::Text(warning()),
