@@ -3,6 +3,7 @@
 use super::Names;
 use super::station::Newest;
 use crate::clock::Clock;
+use crate::mobile::MobileHost;
 use crate::post;
 use crate::refusal::{Refusal, Refusals};
 use crate::retry::Retry;
@@ -235,7 +236,18 @@ impl Conductor {
         let received = if is_beginning { self.newest.received() } else { Received::NONE };
         let body = Body::SetRole { role, group: self.config.group, received };
         let packet = post::control(&Message { header, body }, &self.config.key, sink);
-        sink.send(Side::NETWORK, Priority::High, packet);
+        sink.send(self.way_to(address), Priority::High, packet);
+    }
+
+    /// Once the primary forwards, the others are told by ordinary routing over it: where cells do
+    /// not overlap, the old base station is heard no more, and would forward to nobody until its
+    /// role ends by itself.
+    fn way_to(&self, address: Ipv4Addr) -> Side {
+        let forwards = |primary| {
+            let known = self.stations.get(&primary).and_then(|station| station.known);
+            primary != address && known == Some(Role::Forward)
+        };
+        if self.primary.is_some_and(forwards) { MobileHost::ROUTE } else { Side::NETWORK }
     }
 
     fn tell(&self, stage: HandoffStage, sink: &mut impl Sink) {

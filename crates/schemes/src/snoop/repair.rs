@@ -28,6 +28,9 @@ impl Evidence {
     /// by a retransmission only once the time is over that the line takes: the smoothed time, or
     /// that of the latest one in line, if the line has grown.
     fn lost_at(&self, entry: &Entry, round_trip: &RoundTrip) -> Option<Instant> {
+        if entry.copy == Copy::Elsewhere {
+            return Some(self.lost_elsewhere_at(entry, round_trip));
+        }
         let overtook = |arrived: &Arrived| arrived.is_after(entry.departed_order);
         let alike = if entry.retransmissions > 0 { self.latest } else { self.latest_in_line };
         if overtook(&alike) {
@@ -114,7 +117,7 @@ pub(super) fn on_given_up(
 fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let Some((ack, entry)) = flow.last_ack.zip(flow.cache.front()) else { return };
     let departed_order = entry.departed_order;
-    let is_at_ack = entry.start.at_or_before(ack) && entry.copy == Copy::Departed;
+    let is_at_ack = entry.start.at_or_before(ack) && entry.copy.has_departed();
     if !is_at_ack || flow.phase != Phase::Steady || is_left_to_the_sender(flow, entry) {
         return;
     }
@@ -202,7 +205,7 @@ fn repair_holes(flow: &mut Flow, look: Look, context: &mut Context<'_, impl Sink
         };
         let tried_out = entry.retransmissions >= context.config.retransmissions_max;
         let dropped = was_dropped(flow, entry);
-        let is_away = entry.copy != Copy::Departed && !dropped;
+        let is_away = !entry.copy.has_departed() && !dropped;
         if is_away || tried_out || is_left_to_the_sender(flow, entry) {
             continue;
         }

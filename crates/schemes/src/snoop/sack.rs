@@ -23,6 +23,8 @@ pub(super) struct Evidence {
     pub(super) latest: Arrived,
     /// and the latest one that took the link's normal queue.
     pub(super) latest_in_line: Arrived,
+    /// Of what another base station has sent: the place of the latest that has arrived, and when.
+    pub(super) elsewhere: Option<(u32, Instant)>,
     /// First bytes of the cached segments below `highest` that no block covers, ascending.
     pub(super) holes: VecDeque<Seq>,
     /// Byte after the highest one in a SACK block.
@@ -273,8 +275,10 @@ fn on_other_delivered(
     if entry.was_repeated() {
         evidence.delivered = evidence.delivered.wrapping_add(1);
     }
-    if entry.copy == Copy::Queued {
-        return None;
+    match entry.copy {
+        Copy::Queued => return None,
+        Copy::Elsewhere => return evidence.on_arrival_elsewhere(entry, now),
+        Copy::Requeued | Copy::Departed => {}
     }
     let since_departure = now.since(entry.departed_at);
     if entry.retransmissions > 0 {
