@@ -256,6 +256,10 @@ pub(crate) struct LinkArgs {
     /// Cells among which they move, in a ring (default 2)
     #[arg(long, value_name = "N", help_heading = "Path")]
     pub(crate) cells: Option<u16>,
+    /// Whether each cell has a channel of its own (per-cell, the default) or all share one, on which
+    /// one station sends at a time (up to 16 cells)
+    #[arg(long, value_name = "per-cell|shared", help_heading = "Path")]
+    pub(crate) channel: Option<String>,
     /// Share of the wired delay between the home agent and each base station (default 50%)
     #[arg(long, value_name = "SHARE", help_heading = "Path")]
     pub(crate) backhaul: Option<String>,

@@ -63,6 +63,7 @@ fn overridden(key: &str, args: &LinkArgs) -> bool {
         "mobiles" => args.mobiles.is_some() || !args.outage.is_empty(),
         "outage" => !args.outage.is_empty() || !args.handoff.is_empty(),
         "cells" => args.cells.is_some() || !args.handoff.is_empty(),
+        "channel" => args.channel.is_some() || args.cells.is_some(),
         "served" => args.served.is_some() || args.mobiles.is_some(),
         "trace-step" => args.trace_step.is_some(),
         "mss" => args.mss.is_some(),
@@ -113,6 +114,7 @@ fn overlay(args: &LinkArgs, draft: &mut Draft) -> Result<(), Error> {
     set_list("outage", &args.outage, &mut draft.outage)?;
     set_list("handoff", &args.handoff, &mut draft.handoff)?;
     draft.cells = args.cells.or(draft.cells);
+    set("channel", &args.channel, &mut draft.channel)?;
     set("backhaul", &args.backhaul, &mut draft.backhaul)?;
     set_list("direction", &args.direction, &mut draft.direction)?;
     set_list("tcp", &args.tcp, &mut draft.tcp)?;

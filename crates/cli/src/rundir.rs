@@ -6,7 +6,7 @@
 
 use crate::compare::VERSION;
 use crate::error::Error;
-use node::scenario::{Arq, Departures, Handoff};
+use node::scenario::{Arq, Channel, Departures, Handoff};
 use node::{Case, Plan, Scenario};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -400,6 +400,8 @@ fn hop_options(scenario: &Scenario, case: &Case) -> String {
     let moves = case.handoff != Handoff::None;
     let handoff = moves.then(|| case.handoff.to_string());
     let cells = moves.then(|| scenario.cells.to_string());
+    let is_shared = moves && scenario.channel == Channel::Shared;
+    let channel = is_shared.then(|| scenario.channel.to_string());
     let backhaul = moves.then(|| scenario.backhaul.to_string());
     let options = [
         ("down-capacity", &recorded.down_capacity),
@@ -412,6 +414,7 @@ fn hop_options(scenario: &Scenario, case: &Case) -> String {
         ("arq", &arq),
         ("handoff", &handoff),
         ("cells", &cells),
+        ("channel", &channel),
         ("backhaul", &backhaul),
         ("mobiles", &mobiles),
         ("served", &served),

@@ -23,6 +23,7 @@ mod config;
 pub mod frame_arq;
 pub mod half_duplex;
 mod lengths;
+pub mod medium;
 mod notes;
 mod pauses;
 mod peers;

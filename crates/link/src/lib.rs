@@ -3,7 +3,8 @@
 //! One [`Hop`] is one direction of one link, first-in-first-out within each of two priorities,
 //! with computed departures: nothing happens inside it between two calls, so the simulator needs
 //! one event per packet and the lab's radio emulator one timer per direction. A full-duplex link
-//! is two hops ([`preset::Pair`]); two that share the air have an arbiter ([`hop::half_duplex`]).
+//! is two hops ([`preset::Pair`]); two that share the air have an arbiter
+//! ([`hop::half_duplex`]), and so have the hops of several cells on one channel ([`hop::medium`]).
 //!
 //! ```text
 //!            full: back to the caller

@@ -4,7 +4,7 @@ use crate::cell::addresses;
 use crate::host::{Application, Host};
 use crate::roaming::{Roaming, stack};
 use crate::scenario::{
-    Amount, BitErrors, Case, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
+    Amount, BitErrors, Case, Channel, Departures, Direction, Hosts, Loss, Outage, Queue, Scenario, Sender,
     Served, Size, Switch, Time, Told, Traffic, radio,
 };
 use link::preset::Pair;
@@ -35,6 +35,8 @@ pub struct Plan {
     pub warned: Option<Duration>,
     /// Cells among which the mobile hosts move; none: each stays at its base station.
     pub roaming: Option<Roaming>,
+    /// How those cells divide the air.
+    pub channel: Channel,
     /// The schemes at the base station and at the mobile host ([`Stack::named`]).
     pub scheme: String,
     /// Parameters of fast retransmission other than those of its preset, if it is among them.
@@ -180,6 +182,7 @@ impl Plan {
             radio,
             warned: warned(case.outage),
             roaming,
+            channel: scenario.channel,
             scheme: if scheme.is_ok() { case.scheme.clone() } else { "plain".to_owned() },
             fast_retransmit: None,
             departures: scenario.departures,

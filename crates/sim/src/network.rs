@@ -15,7 +15,7 @@ use link::{Hop, Outages, What};
 use node::cell::{mobile_address, outage_seed, receiver, sender};
 use node::plan::Way;
 use node::roaming::{RoamingHost, Router};
-use node::scenario::{Departures, Served};
+use node::scenario::{Channel, Departures, Served};
 use node::{Host, MobileHost, Plan};
 use sansio::{Duration, Input, Instant, Notice, Packet, PacketRef, Random, Side};
 use schemes::{MobileScheme, Scheme};
@@ -77,6 +77,12 @@ pub(crate) struct Wire {
     pub(crate) hop: Hop<PacketRef>,
 }
 
+impl AsMut<Hop<PacketRef>> for Wire {
+    fn as_mut(&mut self) -> &mut Hop<PacketRef> {
+        &mut self.hop
+    }
+}
+
 /// No entry; no run lasts 584 years.
 pub(crate) const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
@@ -122,8 +128,8 @@ pub(crate) struct Network {
     pub(crate) wires: Vec<Wire>,
     pub(crate) away: Vec<Away>,
     pub(crate) forgetting: Vec<Forgetting>,
-    /// True if both directions of each radio share the air.
-    half_duplex: bool,
+    /// True if hops share the air: both directions of each radio, or all cells.
+    shares_air: bool,
     shape: Shape,
     /// What stands at each mobile host.
     mobile: Option<MobileScheme>,
@@ -184,7 +190,7 @@ impl Network {
             wires: Vec::with_capacity((plan.triples * TRIPLE_WIRES) as usize),
             away: Vec::new(),
             forgetting: Vec::new(),
-            half_duplex: plan.radio.half_duplex,
+            shares_air: plan.radio.half_duplex || plan.channel == Channel::Shared,
             shape: if plan.mobiles > 1 { Shape::Cell } else { Shape::Triples },
             mobile: plan.mobile_scheme(),
         };
@@ -287,19 +293,20 @@ impl Network {
     /// Decides who had the air up to `now`, if a hop shares it: before each call of a hop.
     #[inline]
     pub(crate) fn settle(&mut self, wire: usize, now: Instant) {
-        if self.half_duplex {
+        if self.shares_air {
             self.settle_air(wire, now);
         }
     }
 
     #[cold]
     fn settle_air(&mut self, wire: usize, now: Instant) {
-        let first = match &self.shape {
+        let first = match &mut self.shape {
             Shape::Triples => wire - wire % TRIPLE_WIRES as usize,
             Shape::Cell => 0,
             Shape::Roam(roam) => {
-                if !matches!(roam.layout.leads(wire), Leads::Radio(..)) {
-                    return;
+                let Leads::Radio(way, _) = roam.layout.leads(wire) else { return };
+                if let Some(medium) = roam.medium(way) {
+                    return medium.settle(&mut self.wires, now);
                 }
                 let (before, at) = self.wires.split_at_mut(wire | 1);
                 if let ([.., down], [up, ..]) = (before, at) {

@@ -5,18 +5,20 @@
 //!                                              └── base station 2 ~ radio ~
 //! ```
 //!
-//! A cell's radio is one hop down and one up, shared by all who are in it in the order of arrival.
+//! A cell's radio is one hop down and one up, shared by all who are in it in the order of arrival;
+//! the hops of all cells may share one channel ([`link::hop::medium`]).
 //! Whether a packet arrives is judged at the end of its time on the air: it is lost unless cell and
 //! host reach each other then.
 
 use crate::cell::End;
 use crate::network::{Machine, NEVER, Node, Wire};
 use link::Hop;
+use link::hop::medium::Medium;
 use node::movement::{Cell, Movement};
 use node::plan::Way;
 use node::roaming::address::mobile_number;
 use node::roaming::{Agents, Roaming, Router, Station};
-use node::scenario::Departures;
+use node::scenario::{Channel, Departures};
 use node::{Plan, movement};
 use sansio::{Duration, Packet, Side};
 use std::net::{IpAddr, Ipv4Addr};
@@ -47,6 +49,8 @@ pub(crate) struct Roam {
     pub(crate) movements: Vec<Movement>,
     /// By cell: whom it reaches, in the order of their numbers.
     members: Vec<Vec<u32>>,
+    /// The one channel of all cells, if they share one: down, and up, unless both are one.
+    media: Vec<Medium>,
     /// From a crossing to its rendezvous nobody listens.
     pub(crate) has_rendezvous: bool,
     /// How often mobile hosts are told the signal, if they ask.
@@ -208,7 +212,8 @@ impl Roam {
             movement::Spec::Path(_) => false,
         };
         let signal_every = plan.mobile_scheme().map(|_| SIGNAL_EVERY);
-        let roam = Roam { layout, movements, members, has_rendezvous, signal_every };
+        let media = media(plan, layout);
+        let roam = Roam { layout, movements, members, media, has_rendezvous, signal_every };
         (nodes, wires, roam)
     }
 
@@ -221,6 +226,12 @@ impl Roam {
     /// The number of a mobile host.
     pub(crate) fn number_of(&self, mobile: NodeId) -> usize {
         (mobile.0 - 2 - u32::from(self.layout.cells)) as usize / 2
+    }
+
+    /// The one channel of all cells that way, if they share one.
+    pub(crate) fn medium(&mut self, way: Way) -> Option<&mut Medium> {
+        let last = self.media.len().checked_sub(1)?;
+        self.media.get_mut(last.min(usize::from(way == Way::Up)))
     }
 
     /// Whom a cell reaches.
@@ -241,6 +252,19 @@ impl Roam {
 
 /// Between samples of the signal (LINK-1).
 const SIGNAL_EVERY: Duration = Duration::from_millis(100);
+
+/// Each base station is a station of its own; what mobile hosts send goes in the order in which it
+/// came, whatever the cell, as it does within a cell.
+fn media(plan: &Plan, layout: Layout) -> Vec<Medium> {
+    let radio = |way| move |cell| layout.wire(Leads::Radio(way, cell));
+    let down = (0..layout.cells).map(radio(Way::Down)).map(|wire| vec![wire]);
+    let up: Vec<usize> = (0..layout.cells).map(radio(Way::Up)).collect();
+    match (plan.channel, plan.radio.half_duplex) {
+        (Channel::PerCell, _) => Vec::new(),
+        (Channel::Shared, true) => vec![Medium::new(down.chain([up]))],
+        (Channel::Shared, false) => vec![Medium::new(down), Medium::new([up])],
+    }
+}
 
 fn machines(
     plan: &Plan,

@@ -59,7 +59,7 @@ impl<T: Clone> Hop<T> {
     }
 
     /// Sends the next packet and returns when the air is free again; or until when it has to wait.
-    fn send_next(&mut self, start: Instant) -> Result<Instant, Instant> {
+    pub(super) fn send_next(&mut self, start: Instant) -> Result<Instant, Instant> {
         if self.peers().is_some() {
             let sent = self.send_peers_next(start);
             self.sent_until = sent.unwrap_or(self.sent_until);

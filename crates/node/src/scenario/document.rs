@@ -6,7 +6,7 @@
 use super::channel::{BitErrors, Loss, Outage, Traffic};
 use super::frame_arq::Arq;
 use super::handoff::{self, Handoff};
-use super::names::{Departures, Direction, Hosts, Radio, Sender, Served, Switch};
+use super::names::{Channel, Departures, Direction, Hosts, Radio, Sender, Served, Switch};
 use super::quantity::{Percent, Queue, Rate, Size, Time};
 use super::recorded::{Files, Recorded};
 use crate::cell::MOBILES_MAX;
@@ -104,6 +104,7 @@ pub struct Draft {
     pub outage: Option<Axis<Outage>>,
     pub handoff: Option<Axis<Handoff>>,
     pub cells: Option<u16>,
+    pub channel: Option<Channel>,
     pub backhaul: Option<Percent>,
     pub direction: Option<Axis<Direction>>,
     pub tcp: Option<Axis<Sender>>,
@@ -155,6 +156,7 @@ impl Draft {
             outage,
             handoff,
             cells,
+            channel,
             backhaul,
             direction,
             tcp,
@@ -223,6 +225,9 @@ pub struct Scenario {
     /// Cells, each with a base station, where there are handoffs.
     #[serde(skip_serializing_if = "handoff::is_two")]
     pub cells: u16,
+    /// Whether the cells share one channel, where there are handoffs.
+    #[serde(skip_serializing_if = "handoff::is_per_cell")]
+    pub channel: Channel,
     /// Share of the wired delay that lies between the home agent's router and each base station,
     /// where there are handoffs.
     #[serde(skip_serializing_if = "handoff::is_backhaul")]
@@ -344,6 +349,7 @@ impl Scenario {
             outage: draft.outage.unwrap_or_else(|| Axis(vec![preset.outage])),
             handoff: draft.handoff.unwrap_or_else(|| Axis(vec![Handoff::None])),
             cells: draft.cells.unwrap_or(handoff::CELLS),
+            channel: draft.channel.unwrap_or(Channel::PerCell),
             backhaul: draft.backhaul.unwrap_or(handoff::BACKHAUL),
             direction: draft.direction.unwrap_or_else(|| Axis(vec![Direction::Down])),
             tcp: draft.tcp.unwrap_or_else(|| Axis(vec![Sender::Reno, Sender::Sack])),

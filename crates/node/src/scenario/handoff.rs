@@ -2,7 +2,7 @@
 
 use super::channel::Outage;
 use super::document::{Axis, Scenario, SettingError};
-use super::names::Served;
+use super::names::{Channel, Served};
 use super::quantity::{Percent, QuantityError, Time, as_text, fields};
 use crate::movement::dwell;
 use crate::roaming::Style;
@@ -206,10 +206,23 @@ impl Scenario {
             if self.cells != CELLS {
                 return refuse("cells", &self.cells, "a handoff beside it, as in every=8s,overlap");
             }
+            if self.channel == Channel::Shared {
+                return refuse("channel", &self.channel, "a handoff beside it, as in every=8s,gap=0s");
+            }
             return Ok(());
         };
         if !(2..=STATIONS_MAX).contains(&self.cells) {
             return refuse("cells", &self.cells, "2 to 4096 beside a handoff");
+        }
+        if self.channel == Channel::Shared && self.cells > SHARED_CELLS_MAX {
+            let expected = format!("per-cell beside cells = {}: 16 share one at most", self.cells);
+            return refuse("channel", &self.channel, &expected);
+        }
+        let recorded = &self.recorded;
+        let capacity = recorded.down_capacity.is_some() || recorded.up_capacity.is_some();
+        if self.channel == Channel::Shared && capacity {
+            let expected = "per-cell beside a recorded capacity: what other cells took is in it";
+            return refuse("channel", &self.channel, expected);
         }
         let outage = self.outage.0.iter().find(|outage| **outage != Outage::None);
         if let Some(outage) = outage {
@@ -244,6 +257,8 @@ pub(super) fn without_style(scheme: &str, moves: bool) -> Result<String, Setting
 
 /// Cells, unless said otherwise.
 pub(super) const CELLS: u16 = 2;
+/// Cells on one channel at most: so many are near enough to hear each other.
+pub(super) const SHARED_CELLS_MAX: u16 = 16;
 /// Half of the wired delay, unless said otherwise.
 pub(super) const BACKHAUL: Percent = Percent(0.5);
 
@@ -254,6 +269,10 @@ pub(super) fn is_still(handoff: &Axis<Handoff>) -> bool {
 
 pub(super) fn is_two(cells: &u16) -> bool {
     *cells == CELLS
+}
+
+pub(super) fn is_per_cell(channel: &Channel) -> bool {
+    *channel == Channel::PerCell
 }
 
 pub(super) fn is_backhaul(share: &Percent) -> bool {

@@ -19,7 +19,7 @@ pub use channel::{BitErrors, Loss, Outage, Told, Traffic};
 pub use document::{Amount, Axis, Draft, Scenario, SettingError};
 pub use frame_arq::Arq;
 pub use handoff::Handoff;
-pub use names::{Departures, Direction, Hosts, Radio, Sender, Served, Switch};
+pub use names::{Channel, Departures, Direction, Hosts, Radio, Sender, Served, Switch};
 pub use quantity::{Percent, QuantityError, Queue, Rate, Size, Time};
 pub use recorded::{Files, Recorded};
 

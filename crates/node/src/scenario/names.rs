@@ -137,6 +137,17 @@ named! {
 }
 
 named! {
+    /// How cells divide the air among them.
+    Channel, "a channel", "per-cell or shared",
+    {
+        /// Each cell has its own.
+        PerCell = "per-cell",
+        /// All have one: while a station sends in one cell, those of all others wait.
+        Shared = "shared",
+    }
+}
+
+named! {
     /// Which of a base station's mobile hosts its scheme serves.
     Served, "a choice of mobile hosts", "all or first",
     {
@@ -147,7 +158,7 @@ named! {
     }
 }
 
-as_text!(Radio, Sender, Direction, Switch, Hosts, Departures, Served);
+as_text!(Radio, Sender, Direction, Switch, Hosts, Channel, Departures, Served);
 
 impl Sender {
     /// What it is, in a line.
