@@ -15,6 +15,7 @@
 //! as calibrated; an experiment that cannot be repeated yet is listed with what it needs; a value
 //! that was not published has no target.
 
+mod events;
 mod judged;
 mod paper;
 mod runs;
@@ -22,6 +23,7 @@ mod setup;
 pub mod snoop;
 mod watch;
 
+pub use events::Events;
 pub use judged::{Criterion, Judged, Point, Verdict};
 pub use paper::{Content, Experiment, Paper, Study, select};
 pub use runs::{Error, Outcome, Results, Selected, run};

@@ -1,6 +1,7 @@
 //! What the papers speak of and no other measure has: idle gaps, packets sent again by two, the
 //! share of packets lost on the air.
 
+use crate::events::{EventWatch, Events};
 use node::Plan;
 use sansio::{Cause, Duration, Instant, Packet, Payload, Side};
 use std::collections::BTreeSet;
@@ -20,10 +21,14 @@ pub struct Air {
 }
 
 /// What was seen in one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
     /// Times of more than 500 ms in which the transfer delivered nothing.
     pub idle_gaps: u64,
+    /// The longest time between two deliveries.
+    pub longest_gap: Duration,
+    /// Handoffs, where there are any.
+    pub handoffs: Vec<Events>,
     /// Segments that the base station and the sender both sent again.
     pub resent_by_both: u64,
     /// Full data packets toward the mobile host.
@@ -40,6 +45,7 @@ pub(crate) struct Watch {
     delivered: u64,
     end_to_end: BTreeSet<u64>,
     local: BTreeSet<u64>,
+    handoffs: Option<EventWatch>,
     watched: Watched,
 }
 
@@ -52,6 +58,7 @@ impl Watch {
             delivered: 0,
             end_to_end: BTreeSet::new(),
             local: BTreeSet::new(),
+            handoffs: plan.roaming.as_ref().map(|it| EventWatch::new(spec.receiver, it.cells)),
             watched: Watched::default(),
         }
     }
@@ -62,6 +69,7 @@ impl Watch {
         let waited = seconds - self.delivered_at.as_secs_f64();
         self.watched.idle_gaps += u64::from(!is_complete && waited > IDLE_GAP.as_secs_f64());
         self.watched.resent_by_both = self.local.intersection(&self.end_to_end).count() as u64;
+        self.watched.handoffs = self.handoffs.map(EventWatch::finish).unwrap_or_default();
         self.watched
     }
 
@@ -83,6 +91,9 @@ impl Observer for Watch {
     fn record(&mut self, record: &Record<'_>) {
         let (sender, base, receiver) = (self.spec.sender, self.spec.base, self.spec.receiver);
         let node = record.node;
+        if let Some(handoffs) = &mut self.handoffs {
+            handoffs.record(record);
+        }
         match record.what {
             What::Sent { packet, .. } => {
                 let Payload::Virtual { offset, .. } = packet.payload else { return };
@@ -103,6 +114,9 @@ impl Observer for Watch {
             What::Delivered { payload } if node == receiver => {
                 let gap = record.at.since(self.delivered_at);
                 self.watched.idle_gaps += u64::from(gap > IDLE_GAP);
+                if self.delivered > 0 {
+                    self.watched.longest_gap = self.watched.longest_gap.max(gap);
+                }
                 self.delivered_at = record.at;
                 self.delivered += u64::from(payload.len());
             }

@@ -239,15 +239,12 @@ impl Conductor {
         sink.send(self.way_to(address), Priority::High, packet);
     }
 
-    /// Once the primary forwards, the others are told by ordinary routing over it: where cells do
-    /// not overlap, the old base station is heard no more, and would forward to nobody until its
-    /// role ends by itself.
+    /// Who may still forward beside the primary is told to end by ordinary routing over that one:
+    /// where cells do not overlap, it is heard no more, and would forward to nobody until its role
+    /// ends by itself.
     fn way_to(&self, address: Ipv4Addr) -> Side {
-        let forwards = |primary| {
-            let known = self.stations.get(&primary).and_then(|station| station.known);
-            primary != address && known == Some(Role::Forward)
-        };
-        if self.primary.is_some_and(forwards) { MobileHost::ROUTE } else { Side::NETWORK }
+        let is_ending = self.ending.contains_key(&address);
+        if is_ending { MobileHost::ROUTE } else { Side::NETWORK }
     }
 
     fn tell(&self, stage: HandoffStage, sink: &mut impl Sink) {

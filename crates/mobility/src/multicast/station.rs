@@ -48,6 +48,9 @@ impl Config {
     }
 }
 
+/// Why packets are let go that were kept for a role that has ended.
+const NO_ROLE: DropReason = DropReason::Rule("MCAST-11");
+
 /// What is kept for a mobile host.
 #[derive(Clone, Debug)]
 struct Entry {
@@ -124,6 +127,7 @@ impl Member {
         if let Some(entry) = self.entries.remove(&mobile) {
             sink.notify(Notice::Group { group: IpAddr::V4(entry.group), is_member: false });
             tell(mobile, (entry.role, Role::None), sink);
+            entry.ring.into_iter().for_each(|packet| sink.discard(packet, NO_ROLE));
         }
     }
 
@@ -187,7 +191,7 @@ impl Member {
                 if entry.group != group {
                     sink.notify(Notice::Group { group: entry.group.into(), is_member: false });
                     sink.notify(Notice::Group { group: group.into(), is_member: true });
-                    entry.ring.clear();
+                    entry.ring.drain(..).for_each(|packet| sink.discard(packet, NO_ROLE));
                 }
                 tell(mobile, (entry.role, role), sink);
                 (entry.generation, entry.role, entry.group) = (header.generation, role, group);

@@ -277,8 +277,8 @@ pub(super) enum Age {
 /// True if the cache may take the packet; otherwise that is counted and reported.
 #[inline]
 fn has_room(
-    flow: &Flow,
-    (packet, flags, range): (&Packet, Flags, (Seq, Seq)),
+    flow: &mut Flow,
+    (packet, flags, range): (&PacketRef, Flags, (Seq, Seq)),
     age: Age,
     context: &mut Context<'_, impl Sink>,
 ) -> bool {
@@ -305,6 +305,9 @@ fn has_room(
     } else {
         return true;
     };
+    if flow.role == Role::Unsynchronised && !flags.contains(Flags::URG) {
+        return mirror::make_room(flow, packet, range, context);
+    }
     leave_uncached(flow, packet, (name, segments), context);
     false
 }

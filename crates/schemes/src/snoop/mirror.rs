@@ -152,10 +152,10 @@ fn mirror(
     }
 }
 
-/// SNHO-3: what came first goes first, since no ACK tells what has arrived. As far as the mark, so
-/// that old data finds room when the cache is kept by SNOOP-CACHE-3 again. False if the packet is
-/// too large for the cache.
-fn make_room(
+/// SNHO-3: what came first goes first, as long as no ACK tells what has arrived; then SNOOP-CACHE-3
+/// holds again. As far as the mark, so that old data finds room then. False if the packet is too
+/// large for the cache.
+pub(super) fn make_room(
     flow: &mut Flow,
     packet: &PacketRef,
     range: (Seq, Seq),
@@ -239,7 +239,8 @@ pub(super) fn synchronise(flow: &mut Flow, ack: Seq, context: &mut Context<'_, i
 /// looked at again when that is over.
 pub(super) fn waits(flow: &mut Flow, index: usize, now: Instant) -> bool {
     let elsewhere = flow.cache.get(index).filter(|entry| entry.copy == Copy::Elsewhere);
-    let lost_at = elsewhere.map(|entry| flow.evidence.lost_elsewhere_at(entry, &flow.round_trip));
+    let last = (&flow.round_trip, flow.acked_at);
+    let lost_at = elsewhere.map(|entry| flow.evidence.lost_elsewhere_at(entry, last));
     let lost_at = lost_at.filter(|at| *at > now);
     lost_at.into_iter().for_each(|at| flow.timers.set(Timer::Reordering, at));
     lost_at.is_some()
@@ -247,24 +248,25 @@ pub(super) fn waits(flow: &mut Flow, index: usize, now: Instant) -> bool {
 
 impl Evidence {
     /// What another base station has sent arrived. It is no sample of this last hop's round trip.
-    pub(super) fn on_arrival_elsewhere(&mut self, entry: &Entry, now: Instant) -> Option<Instant> {
+    pub(super) fn on_arrival_elsewhere(&mut self, entry: &Entry) -> Option<Instant> {
         let order = entry.departed_order;
-        let latest = self.elsewhere.map_or(order, |(latest, _)| later(latest, order));
-        self.elsewhere = Some((latest, now));
+        self.elsewhere = if self.elsewhere == 0 { order } else { later(self.elsewhere, order) };
         self.news = true;
         None
     }
 
     /// When a segment that another base station has sent counts as lost: at once if what that one
-    /// sent later has arrived. Otherwise its queue may still hold it, as long as something comes
-    /// from there.
-    pub(super) fn lost_elsewhere_at(&self, entry: &Entry, round_trip: &RoundTrip) -> Instant {
+    /// sent later has arrived. Otherwise its queue may still hold it, as long as ACKs advance.
+    pub(super) fn lost_elsewhere_at(
+        &self,
+        entry: &Entry,
+        (round_trip, acked_at): (&RoundTrip, Instant),
+    ) -> Instant {
         let order = entry.departed_order;
-        match self.elsewhere {
-            Some((latest, _)) if later(latest, order) != order => entry.departed_at,
-            Some((_, at)) => at.max(entry.departed_at) + DELAYED_ACK.max(round_trip.smoothed()),
-            None => entry.departed_at + DELAYED_ACK.max(round_trip.smoothed()),
+        if self.elsewhere != 0 && later(self.elsewhere, order) != order {
+            return entry.departed_at;
         }
+        acked_at.max(entry.departed_at) + DELAYED_ACK.max(round_trip.smoothed())
     }
 }
 

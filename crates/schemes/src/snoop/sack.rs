@@ -23,8 +23,6 @@ pub(super) struct Evidence {
     pub(super) latest: Arrived,
     /// and the latest one that took the link's normal queue.
     pub(super) latest_in_line: Arrived,
-    /// Of what another base station has sent: the place of the latest that has arrived, and when.
-    pub(super) elsewhere: Option<(u32, Instant)>,
     /// First bytes of the cached segments below `highest` that no block covers, ascending.
     pub(super) holes: VecDeque<Seq>,
     /// Byte after the highest one in a SACK block.
@@ -51,6 +49,9 @@ pub(super) struct Evidence {
     /// Repairs judged in the current batch, and those of them that were not needed.
     judged: u16,
     unneeded: u16,
+    /// Of what another base station has sent, the place of the latest that has arrived; places
+    /// begin with 1.
+    pub(super) elsewhere: u32,
 }
 
 /// A departure that arrived; of no place and no time before the first one.
@@ -277,7 +278,7 @@ fn on_other_delivered(
     }
     match entry.copy {
         Copy::Queued => return None,
-        Copy::Elsewhere => return evidence.on_arrival_elsewhere(entry, now),
+        Copy::Elsewhere => return evidence.on_arrival_elsewhere(entry),
         Copy::Requeued | Copy::Departed => {}
     }
     let since_departure = now.since(entry.departed_at);
