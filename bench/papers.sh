@@ -18,7 +18,7 @@ mark='<!-- Below: lasthop papers EXP-SN --markdown -->'
 grep -qxF -- "$mark" snoop.md
 { sed "/^$mark\$/q" snoop.md; echo; cat "$scratch/results.md"; } >"$scratch/out/snoop.md"
 
-for file in snoop.md EXP-SN-F7.svg EXP-SN-F7-b.svg EXP-SN-F8.svg EXP-SN-W.svg; do
+for file in snoop.md EXP-SN-{F7,F7-b,F8,T1,F9,F10,F11,W}.svg; do
   if [ "$check" != --check ]; then
     cp "$scratch/out/$file" "$file"
   elif ! diff -u --label "docs/papers/$file" --label "the command's" "$file" "$scratch/out/$file"; then

@@ -35,7 +35,8 @@ pub(crate) struct EventWatch {
     waiting: Vec<u32>,
     /// From where to where the clock has sent it.
     cells: (u16, u16),
-    under_way: Option<(Instant, Events)>,
+    /// Since when, from and to which cell.
+    under_way: Option<(Instant, (u16, u16), Events)>,
     done: Vec<Events>,
 }
 
@@ -47,7 +48,7 @@ impl EventWatch {
 
     /// All handoffs that began.
     pub(crate) fn finish(mut self) -> Vec<Events> {
-        self.done.extend(self.under_way.map(|(_, events)| events));
+        self.done.extend(self.under_way.map(|(.., events)| events));
         self.done
     }
 
@@ -95,11 +96,11 @@ impl EventWatch {
     fn on_stage(&mut self, stage: HandoffStage, now: Instant) {
         match (stage, &mut self.under_way) {
             (HandoffStage::Begun, under_way) => {
-                self.done.extend(under_way.map(|(_, events)| events));
+                self.done.extend(under_way.map(|(.., events)| events));
                 let queued = self.waiting[usize::from(self.cells.0)];
-                *under_way = Some((now, Events { queued, ..Events::default() }));
+                *under_way = Some((now, self.cells, Events { queued, ..Events::default() }));
             }
-            (HandoffStage::Greeted, Some((since, events))) => {
+            (HandoffStage::Greeted, Some((since, _, events))) => {
                 events.answered = Some(now.since(*since));
             }
             _ => {}
@@ -107,24 +108,23 @@ impl EventWatch {
     }
 
     fn on_segment(&mut self, cell: u16, now: Instant) {
-        let Some((since, events)) = &mut self.under_way else { return };
-        let (old, new) = self.cells;
-        if cell == new {
+        let Some((since, (old, new), events)) = &mut self.under_way else { return };
+        if cell == *new {
             events.first_from_new.get_or_insert(now.since(*since));
-        } else if cell == old {
+        } else if cell == *old && self.cells == (*old, *new) {
             events.last_from_old = Some(now.since(*since));
         }
     }
 
     /// A base station has taken in a message of the mobile host's: the first one to each is it.
     fn on_order(&mut self, packet: &Packet, node: NodeId, now: Instant) {
-        let Some((since, events)) = &mut self.under_way else { return };
+        let Some((since, (old, new), events)) = &mut self.under_way else { return };
         let Some(number) = station_number(packet.ip.destination) else { return };
         let is_order = matches!(packet.transport, Transport::Udp { .. })
             && node == sim::run::station(number);
-        if is_order && number == self.cells.1 {
+        if is_order && number == *new {
             events.enabled.get_or_insert(now.since(*since));
-        } else if is_order && number == self.cells.0 {
+        } else if is_order && number == *old {
             events.disabled.get_or_insert(now.since(*since));
         }
     }

@@ -25,8 +25,6 @@ pub struct Air {
 pub struct Watched {
     /// Times of more than 500 ms in which the transfer delivered nothing.
     pub idle_gaps: u64,
-    /// The longest time between two deliveries.
-    pub longest_gap: Duration,
     /// Handoffs, where there are any.
     pub handoffs: Vec<Events>,
     /// Segments that the base station and the sender both sent again.
@@ -114,9 +112,6 @@ impl Observer for Watch {
             What::Delivered { payload } if node == receiver => {
                 let gap = record.at.since(self.delivered_at);
                 self.watched.idle_gaps += u64::from(gap > IDLE_GAP);
-                if self.delivered > 0 {
-                    self.watched.longest_gap = self.watched.longest_gap.max(gap);
-                }
                 self.delivered_at = record.at;
                 self.delivered += u64::from(payload.len());
             }

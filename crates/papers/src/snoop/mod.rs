@@ -59,7 +59,7 @@ macro_rules! study {
     };
 }
 
-static STUDIES: [Study; 11] = [
+static STUDIES: [Study; 12] = [
     study!("figure-7"),
     Study {
         adjust: figure_7::careful,
@@ -71,6 +71,7 @@ static STUDIES: [Study; 11] = [
     with_beacons(study!("table-1-short-queue")),
     with_beacons(study!("figure-10-idle")),
     with_beacons(study!("figure-11")),
+    with_beacons(study!("figure-11-short-queue")),
     later(study!("mechanisms-8-kb")),
     later(study!("mechanisms-32-kb")),
     later(study!("mechanisms-wide-area")),
