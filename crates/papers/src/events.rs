@@ -120,8 +120,8 @@ impl EventWatch {
     fn on_order(&mut self, packet: &Packet, node: NodeId, now: Instant) {
         let Some((since, (old, new), events)) = &mut self.under_way else { return };
         let Some(number) = station_number(packet.ip.destination) else { return };
-        let is_order = matches!(packet.transport, Transport::Udp { .. })
-            && node == sim::run::station(number);
+        let is_order =
+            matches!(packet.transport, Transport::Udp { .. }) && node == sim::run::station(number);
         if is_order && number == *new {
             events.enabled.get_or_insert(now.since(*since));
         } else if is_order && number == *old {

@@ -8,9 +8,9 @@ use node::Plan;
 use node::host::Application;
 use node::plan::Way;
 use sansio::{Duration, Instant, StreamId};
-use trace::{NodeId, Observer};
 use trace::checks::{Checks, Failure};
 use trace::metrics::{Idle, Measures, Meter, TransferSpec};
+use trace::{NodeId, Observer};
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]

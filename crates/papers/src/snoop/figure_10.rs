@@ -241,9 +241,10 @@ pub(super) fn figure(results: &Results) -> Option<Figure> {
     Some(Figure {
         name: "EXP-SN-F10".into(),
         title: "Figure 10: events of a handoff, after the beacon".into(),
-        caption: "Filled: our median, and what 90 % of the handoffs lie between. Hollow: the middle \
+        caption:
+            "Filled: our median, and what 90 % of the handoffs lie between. Hollow: the middle \
                   of the published span."
-            .into(),
+                .into(),
         x: Axis {
             label: "event".into(),
             places: EVENTS.iter().map(|event| event.name.to_owned()).collect(),
@@ -259,7 +260,8 @@ mod tests {
 
     #[test]
     fn the_correlation_is_one_on_a_line_and_none_across() {
-        let line: Vec<(f64, f64)> = (0..5).map(|x| (f64::from(x), 3.0 * f64::from(x) - 1.0)).collect();
+        let line: Vec<(f64, f64)> =
+            (0..5).map(|x| (f64::from(x), 3.0 * f64::from(x) - 1.0)).collect();
         assert!((correlation(&line) - 1.0).abs() < 1e-12);
         let square = [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)];
         assert!(correlation(&square).abs() < 1e-12);

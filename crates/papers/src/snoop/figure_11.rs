@@ -127,22 +127,15 @@ pub(super) fn figure(results: &Results) -> Option<Figure> {
     let with = pairs.iter().enumerate().map(|(place, (with, _))| of(with, place)).collect();
     let without = pairs.iter().enumerate().map(|(place, (_, it))| of(it, place)).collect();
     let place = |(with, _): &(&Outcome, &Outcome)| with.case.ber.to_string();
-    let one = |name: &str, colour, points| Series {
-        name: name.into(),
-        colour,
-        form: Form::Ours,
-        points,
-    };
+    let one =
+        |name: &str, colour, points| Series { name: name.into(), colour, form: Form::Ours, points };
     Some(Figure {
         name: "EXP-SN-F11".into(),
         title: "Figure 11: Snoop with a handoff each 5 s, throughput against bit errors".into(),
         caption: "Our means with their 95 % intervals. The published figure has no values in the \
                   text."
             .into(),
-        x: Axis {
-            label: "bit errors".into(),
-            places: pairs.iter().map(place).collect(),
-        },
+        x: Axis { label: "bit errors".into(), places: pairs.iter().map(place).collect() },
         y: Axis { label: "throughput, Mbit/s".into(), places: Vec::new() },
         series: vec![one("a handoff each 5 s", 0, with), one("no handoff", 1, without)],
     })

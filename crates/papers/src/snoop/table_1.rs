@@ -46,18 +46,10 @@ pub(super) const EXPERIMENTS: [Experiment; 9] = [
     experiment(("EXP-SN-T1-a", TABLE), "throughput with a handoff each 1 s", &[STUDY], |it| {
         judge_row(it, &ROWS[0])
     }),
-    experiment(("EXP-SN-T1-b", TABLE), "with one each 2 s", &[STUDY], |it| {
-        judge_row(it, &ROWS[1])
-    }),
-    experiment(("EXP-SN-T1-c", TABLE), "with one each 3 s", &[STUDY], |it| {
-        judge_row(it, &ROWS[2])
-    }),
-    experiment(("EXP-SN-T1-d", TABLE), "with one each 5 s", &[STUDY], |it| {
-        judge_row(it, &ROWS[3])
-    }),
-    experiment(("EXP-SN-T1-e", TABLE), "with one each 8 s", &[STUDY], |it| {
-        judge_row(it, &ROWS[4])
-    }),
+    experiment(("EXP-SN-T1-b", TABLE), "with one each 2 s", &[STUDY], |it| judge_row(it, &ROWS[1])),
+    experiment(("EXP-SN-T1-c", TABLE), "with one each 3 s", &[STUDY], |it| judge_row(it, &ROWS[2])),
+    experiment(("EXP-SN-T1-d", TABLE), "with one each 5 s", &[STUDY], |it| judge_row(it, &ROWS[3])),
+    experiment(("EXP-SN-T1-e", TABLE), "with one each 8 s", &[STUDY], |it| judge_row(it, &ROWS[4])),
     experiment(("EXP-SN-T1-f", TABLE), "with one each 10 s", &[STUDY], |it| {
         judge_row(it, &ROWS[5])
     }),
@@ -159,8 +151,7 @@ fn without_handoffs(results: &Results) -> Judged {
     let off = (ours / row.published.0 - 1.0) * 100.0;
     let holds = criterion(off.abs() <= 3.0, format!("{off:+.2} % from 1.45 Mbit/s (3 %)"));
     let theirs = (row.published.0, "calibrated to it, +-3 %");
-    Judged::number("Mbit/s", (ours, ci95), theirs, vec![holds])
-        .with_points(points_of(results, row))
+    Judged::number("Mbit/s", (ours, ci95), theirs, vec![holds]).with_points(points_of(results, row))
 }
 
 fn frequent_handoffs(results: &Results) -> Judged {

@@ -197,11 +197,7 @@ fn snho_5_silence_after_the_handoff_asks_for_the_first_ack() {
 fn snho_5_modern_repairs_what_its_like_has_overtaken() {
     let mut drill = promoted(Config::modern(), 6);
     drill.sack(1000, &[(3000, 4000)]);
-    drill.expect(&[
-        "wired ack 1000",
-        "radio high 1000..2000 local",
-        "radio high 2000..3000 local",
-    ]);
+    drill.expect(&["wired ack 1000", "radio high 1000..2000 local", "radio high 2000..3000 local"]);
 }
 
 #[test]
