@@ -2,6 +2,7 @@
 //! and what section 7 claims of handoffs in general.
 
 use super::{NAME, experiment, point, set_mac_efficiency};
+use crate::events::Events;
 use crate::judged::{Criterion, Judged, Point, criterion};
 use crate::paper::Experiment;
 use crate::runs::{Outcome, Results};
@@ -98,6 +99,12 @@ pub(super) fn outcome<'a>(
 ) -> Option<&'a Outcome> {
     let is = |one: &&Outcome| one.is(scheme) && one.case.handoff.to_string() == handoff;
     results.of(NAME, study).iter().find(is)
+}
+
+/// The handoffs of all rows, the routing alone.
+pub(super) fn handoffs(results: &Results) -> impl Iterator<Item = &Events> {
+    let outcomes = ROWS[..6].iter().map(|row| of(results, ROUTING, row.handoff));
+    outcomes.flat_map(|one| &one.watched).flat_map(|run| &run.handoffs)
 }
 
 /// How far below the throughput without handoffs, percent.

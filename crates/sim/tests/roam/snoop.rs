@@ -83,9 +83,10 @@ impl Observer for &mut Stations {
     }
 }
 
-/// What waits in a base station's queue goes on air, though it is told to forward no more.
+/// What waits in a base station's queue goes on air, though it is told to forward no more: 20
+/// packets.
 fn queue() -> sansio::Duration {
-    ms(450)
+    ms(150)
 }
 
 /// SNHO-7: the mirror is made of what the group brings, and of the first ACK (SNHO-5).
@@ -114,9 +115,11 @@ fn mcast_12_an_old_base_station_that_is_not_heard_is_told_over_the_new_one() {
             };
             let movement = node::movement::Spec::Dwell(dwell);
             let roaming = Roaming { movement, ..moving(8_000, border, Style::Multicast) };
+            let text = format!("{TEN_MB}queue = \"20p\"\nschemes = \"{scheme}\"\n");
+            let plan = plan(&text, roaming);
             for seed in 1..=3 {
                 let mut stations = Stations::default();
-                run(&of_scheme(scheme, roaming.clone()), seed, &mut stations);
+                run(&plan, seed, &mut stations);
                 assert_eq!(stations.late, 0, "{scheme}, gap {gap} ms, seed {seed}");
             }
         }
