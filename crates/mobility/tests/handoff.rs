@@ -557,6 +557,7 @@ fn snho_1_and_9_other_engines_hear_what_is_kept_and_learn_who_forwards() {
     let heard = member.mirrored[0].1.clone();
     assert!(member.station.member().packets().any(|kept| Rc::ptr_eq(kept, &heard)));
     member.set(Role::Forward, 3, Received::NONE);
+    assert_eq!(member.on_air(), [2]);
     member.set(Role::Buffer, 4, Received::NONE);
     member.set(Role::None, 5, Received::NONE);
     let of_mobile = |notice: &&Notice| !matches!(notice, Notice::Group { .. });

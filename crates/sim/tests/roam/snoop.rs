@@ -6,7 +6,7 @@ use node::movement::dwell;
 use node::roaming::{Pace, Roaming, Style, address};
 use sansio::{EventKind, HandoffStage, Instant, Packet, Payload, Side};
 use trace::handoffs::OUT_OF_CELL;
-use trace::{Observer, Record, What};
+use trace::{CellChange, Observer, Record, What};
 
 const TEN_MB: &str = "rate = \"2Mbit/s\"\nsize = \"10MB\"\ntcp = \"reno\"\nsack = \"off\"\n";
 
@@ -37,7 +37,7 @@ fn run(plan: &Plan, seed: u64, observer: impl Observer) -> sim::Outcome {
 struct Stations {
     /// Messages from one base station to another.
     among: u64,
-    /// When the mobile host last knew that the new one forwards.
+    /// When the mobile host knew that the new one forwards, since it last crossed.
     greeted_at: Option<Instant>,
     /// Segments sent into a cell that did not reach the host any more, at least 60 ms after that.
     late: u64,
@@ -70,11 +70,11 @@ impl Observer for &mut Stations {
                 let late = packet.as_tcp().is_some() && self.greeted_at.is_some_and(is_late);
                 self.late += u64::from(late);
             }
+            What::Cell(CellChange::Crossed { .. }) => self.greeted_at = None,
             What::Event(event) => match event.kind {
                 EventKind::Handoff { stage: HandoffStage::Greeted, .. } => {
                     self.greeted_at = Some(record.at);
                 }
-                EventKind::Handoff { stage: HandoffStage::Begun, .. } => self.greeted_at = None,
                 EventKind::Rule { id: "SNHO-5", .. } => self.synchronised += 1,
                 _ => {}
             },
