@@ -7,8 +7,8 @@
 //!
 //! A tunnel ends before the scheme sees what was inside, and what the scheme sends into a tunnel
 //! ([`Side::TUNNEL`]) goes back to mobility, which knows where its mobile host is. What mobility
-//! keeps for a mobile host that another base station serves ([`Side::MIRROR`]) the scheme hears. Only
-//! TCP passes the scheme; beacons, registrations and handoff messages do not.
+//! keeps for a mobile host that another base station serves ([`Side::MIRROR`]) the scheme hears.
+//! Only TCP passes the scheme; beacons, registrations and handoff messages do not.
 
 use super::address::HOME_AGENT;
 use super::igmp;

@@ -112,8 +112,8 @@ fn latency(times: &[f64], (low, high): (f64, f64), published: (f64, &'static str
 fn idle(results: &Results) -> Judged {
     let times = times(idle_runs(results), |it| it.answered);
     latency(&times, (0.0, 15.0), (7.5, "<= 15 ms in 95 % of handoffs; 5 to 10 published")).because(
-        "From the order to forward until the new base station's answer: nothing else comes from it. \
-         No time is set for the daemons; what is measured is the radio's."
+        "From the order to forward until the new base station's answer: nothing else comes from \
+         it. No time is set for the daemons; what is measured is the radio's."
             .into(),
     )
 }
@@ -179,8 +179,8 @@ fn gaps(results: &Results) -> Judged {
             "Our daemons take no time, so the new base station is told sooner. Its first packet \
              waits for the beacon of the other cell, for answers and for the old one's turn. The \
              last packet from the old one waits behind all others there: with 64 KB in flight, at \
-             8 ms a packet, up to 0.35 s, and twice that while both take turns. The published 40 ms \
-             are 5 packets: little was in flight. The points have it with 8 KiB."
+             8 ms a packet, up to 0.35 s, and twice that while both take turns. The published 40 \
+             ms are 5 packets: little was in flight. The points have it with 8 KiB."
                 .into(),
         )
 }

@@ -217,12 +217,9 @@ fn on_any(
     now: Instant,
 ) -> Fate {
     let Some(tcp) = packet.as_tcp() else { return Fate::Keep };
-    if !tcp.flags.contains(Flags::ACK) || flow.is_far(tcp.ack) {
-        context.sink.send(Side::WIRED, Priority::Normal, packet);
-        return Fate::Keep;
-    }
-    if flow.role == Role::Buffers {
-        // It has gone ahead of the order to forward (SNHO-2).
+    // Where this base station buffers, it has gone ahead of the order to forward (SNHO-2).
+    let is_early = flow.role == Role::Buffers;
+    if !tcp.flags.contains(Flags::ACK) || is_early || flow.is_far(tcp.ack) {
         context.sink.send(Side::WIRED, Priority::Normal, packet);
         return Fate::Keep;
     }
@@ -231,9 +228,7 @@ fn on_any(
         context.sink.send(Side::WIRED, Priority::Normal, packet);
         return Fate::Keep;
     }
-    if flow.role == Role::Unsynchronised {
-        mirror::synchronise(flow, tcp.ack, context);
-    }
+    mirror::synchronise(flow, tcp.ack, context);
     flow.active_at = now;
     flow.mobile_at = now;
     flow.segments_unanswered = 0;

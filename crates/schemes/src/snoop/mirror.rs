@@ -230,7 +230,9 @@ pub(super) fn on_kept(
 
 /// SNHO-5: the first ACK since this base station forwards. Whatever it says is new.
 pub(super) fn synchronise(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>) {
-    flow.role = Role::Forwards;
+    if core::mem::replace(&mut flow.role, Role::Forwards) == Role::Forwards {
+        return;
+    }
     let arrived = flow.cache.iter().filter(|entry| entry.end.at_or_before(ack)).count();
     rule(context.sink, flow.key, None, ("SNHO-5", "first ACK: freed", arrived as u64));
 }
