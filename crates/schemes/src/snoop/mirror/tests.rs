@@ -59,6 +59,16 @@ fn ack(number: u32) -> PacketRef {
     packet((MOBILE, FIXED), |tcp| tcp.ack = START + number * SEGMENT, 0)
 }
 
+/// What one knows of a connection.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    role: Role,
+    last_ack: Option<Seq>,
+    last_seen: Seq,
+    expected_dupacks: u32,
+    cached: BTreeSet<u32>,
+}
+
 /// A base station.
 struct Station {
     agent: Agent,
@@ -91,9 +101,15 @@ impl Station {
     }
 
     /// What a base station knows of the connection.
-    fn state(&self) -> Option<(Role, Option<Seq>, Seq, u32, BTreeSet<u32>)> {
+    fn state(&self) -> Option<State> {
         let flow = self.agent.flows.iter().flatten().next()?;
-        Some((flow.role, flow.last_ack, flow.last_seen, flow.expected_dupacks, self.cached()))
+        Some(State {
+            role: flow.role,
+            last_ack: flow.last_ack,
+            last_seen: flow.last_seen,
+            expected_dupacks: flow.expected_dupacks,
+            cached: self.cached(),
+        })
     }
 }
 
