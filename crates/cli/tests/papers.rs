@@ -34,12 +34,13 @@ impl Drop for Folder {
 
 #[test]
 fn the_list_says_what_cannot_be_repeated_yet_and_runs_nothing() {
-    let output = lasthop(&["--list", "EXP-SN-T1"]);
+    let output = lasthop(&["--list", "EXP-SN-T1", "EXP-SN-W-split"]);
     assert_eq!(output.status.code(), Some(0));
     let lines: Vec<&str> = text(&output.stdout).lines().collect();
-    assert_eq!(lines.len(), 16, "each of eight rows, and what it needs");
+    assert_eq!(lines.len(), 10, "each of eight rows, one more, and what that needs");
     assert!(lines[0].starts_with("EXP-SN-T1-a "));
-    assert!(lines[1].trim_start().starts_with("not yet: needs handoff"));
+    assert!(lines[8].starts_with("EXP-SN-W-split "));
+    assert!(lines[9].trim_start().starts_with("not yet: needs a TCP endpoint"));
     assert!(!Path::new("lasthop-out").exists());
 }
 
@@ -55,15 +56,15 @@ fn an_unknown_id_starts_nothing() {
 fn json_has_the_fields_of_the_contract_and_is_the_same_again() {
     let folder = Folder::new("papers-json");
     let run =
-        || lasthop(&["EXP-SN-S-f", "EXP-SN-S-a", "--seeds", "4", "--json", "--out", folder.name()]);
+        || lasthop(&["EXP-SN-S-f", "EXP-SN-S-e", "--seeds", "4", "--json", "--out", folder.name()]);
     let output = run();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(run().stdout, output.stdout);
     let entries: Vec<Value> = serde_json::from_slice(&output.stdout).expect("one document");
     assert_eq!(entries.len(), 2);
     let [waiting, judged] = [&entries[0], &entries[1]];
-    assert_eq!((&waiting["id"], &waiting["verdict"]), (&"EXP-SN-S-a".into(), &"not yet".into()));
-    assert!(waiting["reason"].as_str().expect("a reason").contains("needs handoff"));
+    assert_eq!((&waiting["id"], &waiting["verdict"]), (&"EXP-SN-S-e".into(), &"not yet".into()));
+    assert!(waiting["reason"].as_str().expect("a reason").contains("needs a split connection"));
     assert_eq!((&judged["id"], &judged["verdict"]), (&"EXP-SN-S-f".into(), &"shape holds".into()));
     for field in ["title", "setup", "ours", "ci95", "tolerance", "calibrated"] {
         assert!(!judged[field].is_null(), "{field}");

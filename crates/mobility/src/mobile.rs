@@ -87,6 +87,8 @@ pub struct MobileHost {
 impl MobileHost {
     /// The side of the host's own TCP.
     pub const HOST: Side = Side(1);
+    /// The side of what goes to a base station over the route, and not in that one's own cell.
+    pub const ROUTE: Side = Side(2);
 
     /// Attached to nobody.
     pub fn new(config: Config, clock: Clock, random: Random) -> Self {

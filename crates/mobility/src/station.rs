@@ -276,11 +276,7 @@ impl BaseStation {
         match self.inbox.open(packet, own_time) {
             Some(Err(reason)) => self.refusals.count(reason, sink),
             Some(Ok(message)) if matches!(message.body, Body::SetRole { .. }) => {
-                if side == Side::RADIO {
-                    self.member.on_message(&message, self.handover.clock(), sink, now);
-                } else {
-                    self.refusals.count(Refusal::Misdirected, sink);
-                }
+                self.member.on_message((side, &message), self.handover.clock(), sink, now);
             }
             Some(Ok(message)) => {
                 let keeper = self.keeper.as_ref();

@@ -10,13 +10,16 @@ use mobility::forward::{self, Keeper};
 use mobility::handoff::mobile::{Config as MobileConfig, Greeter};
 use mobility::handoff::station::{Config as StationConfig, Place};
 use mobility::inbox::Inbox;
+use mobility::mobile::MobileHost;
 use mobility::multicast::mobile::{Conductor, Config as ConductorConfig};
 use mobility::multicast::{self, Names, digest};
 use mobility::refusal::Refusal;
 use mobility::station::{BaseStation, Config};
 use mobility::tunnel;
 use proptest::prelude::*;
-use sansio::{Duration, Engine, HandoffStage, Input, Instant, Notice, PacketRef, Payload, Side};
+use sansio::{
+    DropReason, Duration, Engine, HandoffStage, Input, Instant, Notice, PacketRef, Payload, Side,
+};
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use wire::auth::{Algorithm, Key};
@@ -458,6 +461,8 @@ const GROUP: Ipv4Addr = Ipv4Addr::new(239, 1, 0, 1);
 struct Member {
     outbox: Outbox,
     station: BaseStation,
+    /// What engines beside it heard.
+    mirrored: Vec<(Side, PacketRef)>,
     ms: u64,
 }
 
@@ -466,17 +471,29 @@ impl Member {
         let station = base_station(1, |config| {
             config.multicast.frees_up_to_newest = frees_up_to_newest;
         });
-        Member { outbox: Outbox::new(), station, ms: 1_000 }
+        Member { outbox: Outbox::new(), station, mirrored: vec![], ms: 1_000 }
     }
 
     fn set(&mut self, role: Role, generation: u64, received: Received) -> Body {
+        self.set_from(Side::RADIO, role, generation, received).expect("an answer")
+    }
+
+    /// The same by a message on this side; the answer leaves there, too.
+    fn set_from(
+        &mut self,
+        side: Side,
+        role: Role,
+        generation: u64,
+        received: Received,
+    ) -> Option<Body> {
         self.ms += 1;
         let body = Body::SetRole { role, group: GROUP, received };
         let ends = (mobile(1), station(1));
         let packet = message(ends, (generation, self.ms), body, &key(1), &mut self.outbox);
-        let input = Input::Arrival { side: Side::RADIO, packet };
+        let input = Input::Arrival { side, packet };
         self.station.handle(input, &mut self.outbox, at_ms(self.ms));
-        body_of(&self.outbox.sent.remove(0).1, 1)
+        let answered = self.outbox.sent.first().is_some_and(|(on, _)| *on == side);
+        answered.then(|| body_of(&self.outbox.sent.remove(0).1, 1))
     }
 
     /// A datagram by the group's tunnel.
@@ -491,6 +508,8 @@ impl Member {
         let packet = tunnel::enter(&inner, tunnel, &mut self.outbox).expect("it fits");
         let input = Input::Arrival { side: Side::WIRED, packet };
         self.station.handle(input, &mut self.outbox, at_ms(self.ms));
+        let is_mirrored = |(side, _): &(Side, PacketRef)| *side == Side::MIRROR;
+        self.mirrored.extend(self.outbox.sent.extract_if(.., |sent| is_mirrored(sent)));
     }
 
     /// The identifications of what is on the air since the last time.
@@ -522,6 +541,56 @@ fn mcast_5_and_6_a_buffering_base_station_is_silent_and_keeps_the_last_twelve() 
     assert_eq!(member.on_air(), (2..=13).collect::<Vec<_>>());
     member.datagram(14);
     assert_eq!(member.on_air(), [14]);
+}
+
+/// SNHO-1: the engine beside mobility hears what is kept, the very packet; SNHO-9: and learns who
+/// forwards.
+#[test]
+fn snho_1_and_9_other_engines_hear_what_is_kept_and_learn_who_forwards() {
+    let mut member = Member::new(true);
+    member.set(Role::Forward, 1, Received::NONE);
+    member.datagram(1);
+    assert_eq!((member.on_air(), member.mirrored.len()), (vec![1], 0));
+    member.set(Role::Buffer, 2, Received::NONE);
+    member.datagram(2);
+    assert_eq!((member.on_air(), member.mirrored.len()), (vec![], 1));
+    let heard = member.mirrored[0].1.clone();
+    assert!(member.station.member().packets().any(|kept| Rc::ptr_eq(kept, &heard)));
+    member.set(Role::Forward, 3, Received::NONE);
+    assert_eq!(member.on_air(), [2]);
+    member.set(Role::Buffer, 4, Received::NONE);
+    member.set(Role::None, 5, Received::NONE);
+    let of_mobile = |notice: &&Notice| !matches!(notice, Notice::Group { .. });
+    let told: Vec<Notice> = member.outbox.notices.iter().filter(of_mobile).copied().collect();
+    let mobile = mobile(1).into();
+    let (here, near) = (Notice::Registered(mobile), Notice::Buffering(mobile));
+    assert_eq!(told, [here, near, here, near, Notice::Moved(mobile)]);
+}
+
+/// MCAST-12: an old primary that is not heard is told by the wired network; to forward is only for
+/// whom it hears.
+#[test]
+fn mcast_12_a_role_may_be_taken_by_the_wired_network_and_not_given() {
+    let mut member = Member::new(true);
+    member.set(Role::Forward, 1, Received::NONE);
+    let ack = member.set_from(Side::WIRED, Role::Buffer, 2, Received::NONE);
+    assert_eq!(ack, Some(Body::RoleAck { status: Status::ACCEPTED, role: Role::Buffer }));
+    assert_eq!(member.set_from(Side::WIRED, Role::Forward, 3, Received::NONE), None);
+    assert_eq!(member.station.member().role(mobile(1)), Role::Buffer);
+    assert_eq!(member.station.refused(Refusal::Misdirected), 1);
+}
+
+/// Conservation: nothing that was kept vanishes.
+#[test]
+fn mcast_11_what_was_kept_is_let_go_with_the_role() {
+    let mut member = Member::new(true);
+    member.set(Role::Buffer, 1, Received::NONE);
+    (1..=3).for_each(|identification| member.datagram(identification));
+    let before = member.outbox.dropped.len();
+    member.set(Role::None, 2, Received::NONE);
+    let reasons = member.outbox.dropped[before..].iter().map(|(_, reason)| *reason);
+    let let_go = reasons.filter(|reason| *reason == DropReason::Rule("MCAST-11")).count();
+    assert_eq!(let_go, 3);
 }
 
 #[test]
@@ -681,6 +750,7 @@ fn mcast_12_the_old_primary_ends_only_when_the_new_one_has_begun() {
     conductor.on_timer(&mut clock, &mut outbox, at_ms(60));
     answer(&mut conductor, &mut outbox, &mut clock, station(2), Role::Forward);
     let told = outbox.sent.clone();
+    assert_eq!(told[0].0, MobileHost::ROUTE, "it may not be heard any more");
     assert_eq!(orders(&mut outbox), [(station(1), Role::Buffer, 0)]);
     let stages = |outbox: &Outbox| -> Vec<HandoffStage> {
         let stage = |notice: &Notice| match notice {

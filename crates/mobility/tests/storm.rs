@@ -224,8 +224,11 @@ impl Storm {
             (Node::Mobile(_), _) => {
                 let reached = (1..=STATIONS).find(|other| station(*other) == to);
                 let reached = reached.unwrap_or_else(|| panic!("to nobody: {packet:?}"));
-                self.travel(Node::Station(reached), Side::RADIO, packet);
+                let is_routed = side == MobileHost::ROUTE;
+                let side = if is_routed { Side::WIRED } else { Side::RADIO };
+                self.travel(Node::Station(reached), side, packet);
             }
+            (Node::Station(_), Side::MIRROR) => {}
             (Node::Home, home::HomeAgent::HOME) => {}
             _ => self.on_wire(to, packet),
         }

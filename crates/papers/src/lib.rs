@@ -17,6 +17,7 @@
 
 pub mod caceres_iftode;
 mod crossings;
+mod events;
 mod judged;
 mod moves;
 mod paper;
@@ -27,6 +28,7 @@ mod watch;
 pub mod window;
 
 pub use crossings::Crossing;
+pub use events::Events;
 pub use judged::{Criterion, Judged, Point, Verdict};
 pub use moves::Moves;
 pub use paper::{Content, Experiment, Paper, Study, select};

@@ -2,6 +2,7 @@
 //! share of packets lost on the air; and what happens at crossings ([`crate::crossings`]).
 
 use crate::crossings::{self, Crossing};
+use crate::events::{EventWatch, Events};
 use crate::moves::{self, Moves};
 use node::Plan;
 use sansio::{Cause, Duration, Instant, Packet, Payload, Side};
@@ -26,6 +27,8 @@ pub struct Air {
 pub struct Watched {
     /// Times of more than 500 ms in which the transfer delivered nothing.
     pub idle_gaps: u64,
+    /// Handoffs, where there are any.
+    pub handoffs: Vec<Events>,
     /// Segments that the base station and the sender both sent again.
     pub resent_by_both: u64,
     /// Full data packets toward the mobile host.
@@ -46,6 +49,7 @@ pub(crate) struct Watch {
     delivered: u64,
     end_to_end: BTreeSet<u64>,
     local: BTreeSet<u64>,
+    handoffs: Option<EventWatch>,
     watched: Watched,
     crossings: Option<crossings::Meter>,
     moves: Option<moves::Watch>,
@@ -60,6 +64,7 @@ impl Watch {
             delivered: 0,
             end_to_end: BTreeSet::new(),
             local: BTreeSet::new(),
+            handoffs: plan.roaming.as_ref().map(|it| EventWatch::new(spec.receiver, it.cells)),
             watched: Watched::default(),
             crossings: plan.roaming.as_ref().map(|_| crossings::Meter::new(plan, spec)),
             moves: spec.size.is_none().then(|| moves::Watch::new(plan, spec)),
@@ -74,6 +79,7 @@ impl Watch {
         self.watched.moves = self.moves.map(moves::Watch::finish).unwrap_or_default();
         self.watched.resent_by_both = self.local.intersection(&self.end_to_end).count() as u64;
         self.watched.crossings = self.crossings.map(crossings::Meter::finish).unwrap_or_default();
+        self.watched.handoffs = self.handoffs.map(EventWatch::finish).unwrap_or_default();
         self.watched
     }
 
@@ -100,6 +106,9 @@ impl Observer for Watch {
         }
         if let Some(moves) = &mut self.moves {
             moves.record(record);
+        }
+        if let Some(handoffs) = &mut self.handoffs {
+            handoffs.record(record);
         }
         match record.what {
             What::Sent { packet, .. } => {

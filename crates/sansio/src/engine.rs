@@ -82,6 +82,9 @@ impl Side {
     /// where its destination has moved, what arrives here has left one; whoever stacks the machine
     /// encapsulates.
     pub const TUNNEL: Side = Side(2);
+    /// A base station's side for what it keeps while another one forwards it (SNHO-1): what arrives
+    /// here is for an engine to look at and to let go; nothing is sent here.
+    pub const MIRROR: Side = Side(3);
 }
 
 /// Which of a link's two queues (SNOOP-ACK-10).
@@ -119,6 +122,9 @@ pub enum Notice {
     Deregistered(IpAddr),
     /// A mobile host is with another base station now: a binding update came (WINC-ST-5, 6).
     Moved(IpAddr),
+    /// A mobile host is with another base station now, and this one keeps what comes for it, in
+    /// case it comes back (MCAST-5, SNHO-9). [`Notice::Registered`] ends it, or [`Notice::Moved`].
+    Buffering(IpAddr),
     /// It is no longer known where a mobile host has moved to (WINC-ST-7).
     BindingExpired(IpAddr),
     /// What a mobile host's last base station holds for it will come through the tunnel

@@ -82,6 +82,12 @@ impl Scheme {
         }
     }
 
+    /// True if it is to hear what comes for mobile hosts that another base station serves
+    /// ([`Side::MIRROR`]).
+    pub fn hears_others(&self) -> bool {
+        matches!(self, Scheme::Snoop(_))
+    }
+
     /// Tells the radio's rate, where somebody knows it: it bounds the air that probes take. Without
     /// it the rate is taken from departures, which says too much where they are not those onto the
     /// air.

@@ -71,6 +71,11 @@ pub(crate) enum Leads {
 /// The router.
 pub(crate) const ROUTER: NodeId = NodeId(0);
 
+/// A cell's base station.
+pub(crate) const fn station(cell: u16) -> NodeId {
+    NodeId(1 + cell as u32)
+}
+
 impl Layout {
     pub(crate) fn of(plan: &Plan, roaming: &Roaming) -> Self {
         Layout { cells: roaming.cells, pairs: plan.mobiles }
@@ -86,7 +91,7 @@ impl Layout {
     }
 
     pub(crate) fn station(self, cell: u16) -> NodeId {
-        NodeId(1 + u32::from(cell))
+        station(cell)
     }
 
     pub(crate) fn fixed(self, pair: u32) -> NodeId {

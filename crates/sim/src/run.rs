@@ -8,9 +8,9 @@ use node::Plan;
 use node::host::Application;
 use node::plan::Way;
 use sansio::{Duration, Instant, StreamId};
-use trace::Observer;
 use trace::checks::{Checks, Failure};
 use trace::metrics::{Idle, Measures, Meter, TransferSpec};
+use trace::{NodeId, Observer};
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +93,11 @@ pub fn run_bare(plan: &Plan, seed: u64) -> Counts {
     let endpoints = kernel.hosts().flat_map(node::Host::endpoints);
     let data_packets = endpoints.map(|endpoint| endpoint.statistics().data_segments_sent).sum();
     Counts { ended_at, finished: kernel.is_finished(), events: kernel.events(), data_packets }
+}
+
+/// The machine that is a cell's base station, in a run with cells.
+pub fn station(cell: u16) -> NodeId {
+    crate::roam::station(cell)
 }
 
 /// When the air of the first pair is bad in a direction, before `end`: fades, and recorded losses.

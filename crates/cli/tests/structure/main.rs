@@ -62,7 +62,7 @@ const FILE_LINES_MAX: usize = 500;
 const LINE_CHARACTERS_MAX: usize = 100;
 
 /// What the Snoop engine claims of the specification: a family of rows and their numbers.
-const SNOOP_ROWS: [(&str, &[u32]); 8] = [
+const SNOOP_ROWS: [(&str, &[u32]); 9] = [
     ("SNOOP-GEN", &[1, 2, 3, 4]),
     ("SNOOP-ST", &[1, 2, 3]),
     ("SNOOP-CACHE", &[1, 2, 3]),
@@ -70,6 +70,7 @@ const SNOOP_ROWS: [(&str, &[u32]); 8] = [
     ("SNOOP-ACK", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
     ("SNOOP-TMR", &[1, 2, 3, 4, 5, 6, 7]),
     ("SNOOP-PERF", &[1]),
+    ("SNHO", &[1, 2, 3, 4, 5, 6, 8, 9]),
     ("MOD", &[1, 2, 3, 5, 7, 12, 14, 17, 18, 23]),
 ];
 
@@ -416,7 +417,7 @@ fn rows_of(test: &str) -> Vec<String> {
                 family = Some(format!("SNOOP-{}", parts[at + 1].to_uppercase()));
                 at += 1;
             }
-            ("mod", _, _) => family = Some("MOD".into()),
+            ("mod" | "snho", _, _) => family = Some(parts[at].to_uppercase()),
             ("and", _, _) => {}
             (_, Some(number), Some(family)) => rows.push(format!("{family}-{number}")),
             _ => family = None,

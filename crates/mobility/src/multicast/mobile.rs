@@ -3,6 +3,7 @@
 use super::Names;
 use super::station::Newest;
 use crate::clock::Clock;
+use crate::mobile::MobileHost;
 use crate::post;
 use crate::refusal::{Refusal, Refusals};
 use crate::retry::Retry;
@@ -235,7 +236,15 @@ impl Conductor {
         let received = if is_beginning { self.newest.received() } else { Received::NONE };
         let body = Body::SetRole { role, group: self.config.group, received };
         let packet = post::control(&Message { header, body }, &self.config.key, sink);
-        sink.send(Side::NETWORK, Priority::High, packet);
+        sink.send(self.way_to(address), Priority::High, packet);
+    }
+
+    /// Who may still forward beside the primary is told to end by ordinary routing over that one:
+    /// where cells do not overlap, it is heard no more, and would forward to nobody until its role
+    /// ends by itself.
+    fn way_to(&self, address: Ipv4Addr) -> Side {
+        let is_ending = self.ending.contains_key(&address);
+        if is_ending { MobileHost::ROUTE } else { Side::NETWORK }
     }
 
     fn tell(&self, stage: HandoffStage, sink: &mut impl Sink) {

@@ -48,6 +48,9 @@ impl Config {
     }
 }
 
+/// Why packets are let go that were kept for a role that has ended.
+const NO_ROLE: DropReason = DropReason::Rule("MCAST-11");
+
 /// What is kept for a mobile host.
 #[derive(Clone, Debug)]
 struct Entry {
@@ -62,7 +65,7 @@ impl Entry {
     /// What is kept is for nobody any more (MCAST-11).
     fn let_go(&mut self, sink: &mut impl Sink) {
         for packet in self.ring.drain(..) {
-            sink.discard(packet, DropReason::Rule("MCAST-11"));
+            sink.discard(packet, NO_ROLE);
         }
     }
 }
@@ -137,11 +140,13 @@ impl Member {
         }
     }
 
-    /// Takes a proved message that arrived on the radio: a new role (MCAST-11). Messages of an
-    /// older generation change nothing; the answer says what is so.
+    /// Takes a proved message that arrived on this side: a new role (MCAST-11). The answer leaves
+    /// where it came from. Only who is heard on the radio is forwarded to; a base station that the
+    /// mobile host has left is told by the wired network. Messages of an older generation change
+    /// nothing; the answer says what is so.
     pub fn on_message(
         &mut self,
-        message: &Message,
+        (side, message): (Side, &Message),
         clock: &mut Clock,
         sink: &mut impl Sink,
         now: Instant,
@@ -150,7 +155,8 @@ impl Member {
         let Body::SetRole { role, group, received } = message.body else {
             return self.refusals.count(Refusal::Misdirected, sink);
         };
-        if header.sender != header.mobile || !group.is_multicast() {
+        let is_afar = side != Side::RADIO && role == Role::Forward;
+        if header.sender != header.mobile || !group.is_multicast() || is_afar {
             return self.refusals.count(Refusal::Misdirected, sink);
         }
         let status = self.set(header, role, group, sink, now);
@@ -164,7 +170,7 @@ impl Member {
         };
         if let Some(key) = self.keys.get(&header.mobile) {
             let packet = post::control(&Message { header: answer, body }, key, sink);
-            sink.send(Side::RADIO, Priority::High, packet);
+            sink.send(side, Priority::High, packet);
         }
         if status == Status::ACCEPTED && role == Role::Forward {
             self.flush(header.mobile, &received, sink);
@@ -257,20 +263,23 @@ impl Member {
                 {
                     sink.discard(oldest, DropReason::Full("multicast buffer"));
                 }
-                entry.ring.push_back(packet);
+                entry.ring.push_back(packet.clone());
+                // The engine beside this one has a structure of its own (SNHO-1).
+                sink.send(Side::MIRROR, Priority::Normal, packet);
             }
             Role::Buffer | Role::None => sink.discard(packet, DropReason::Rule("MCAST-5")),
         }
     }
 }
 
-/// The other engines of the machine learn who forwards: a mobile host is here, or no more.
+/// The other engines of the machine learn who forwards: a mobile host is here, or near, or neither.
 fn tell(mobile: Ipv4Addr, (before, after): (Role, Role), sink: &mut impl Sink) {
     match (before, after) {
         (Role::Forward, Role::Forward) => {}
         (_, Role::Forward) => sink.notify(Notice::Registered(mobile.into())),
-        (Role::Forward, _) => sink.notify(Notice::Moved(mobile.into())),
-        _ => {}
+        (Role::Forward, Role::Buffer) => sink.notify(Notice::Buffering(mobile.into())),
+        (Role::Forward | Role::Buffer, Role::None) => sink.notify(Notice::Moved(mobile.into())),
+        (Role::Buffer | Role::None, _) => {}
     }
 }
 

@@ -143,10 +143,12 @@ impl RoamingHost {
         let RoamingHost { mobility, between, notices, .. } = self;
         let route = mobility.route().and_then(|address| station_number(address.into()));
         let mut send = |sink: &mut S, side, priority, packet: PacketRef| {
-            if side != Side::NETWORK {
-                return between.push_back((To::Inner, packet));
-            }
-            match station_number(packet.ip.destination).or(route) {
+            let cell = match side {
+                mobility::mobile::MobileHost::ROUTE => route,
+                Side::NETWORK => station_number(packet.ip.destination).or(route),
+                _ => return between.push_back((To::Inner, packet)),
+            };
+            match cell {
                 Some(number) => sink.send(Side(number), priority, packet),
                 None => sink.discard(packet, DropReason::Rule("no route")),
             }

@@ -197,6 +197,9 @@ pub(crate) fn stack(scheme: &str) -> Result<Stack, StackError> {
     Stack::named(&rest)
 }
 
+/// Packets that a base station keeps for each mobile host that is near (MCAST-6).
+pub const KEPT_PACKETS: usize = multicast::station::Config::strict(HOME_AGENT).packets_max;
+
 /// What all machines of one run have in common.
 #[derive(Clone, Debug)]
 pub struct Agents {

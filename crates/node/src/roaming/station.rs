@@ -6,9 +6,10 @@
 //! ```
 //!
 //! A tunnel ends before the scheme sees what was inside; one that asks is told by the side what
-//! came from another base station. What the scheme sends into a tunnel ([`Side::TUNNEL`]) goes back to
-//! mobility, which knows where its mobile host is. Only TCP passes the scheme; beacons,
-//! registrations and handoff messages do not.
+//! came from another base station. What the scheme sends into a tunnel ([`Side::TUNNEL`]) goes back
+//! to mobility, which knows where its mobile host is. What mobility keeps for a mobile host that
+//! another base station serves ([`Side::MIRROR`]) the scheme hears. Only TCP passes the scheme;
+//! beacons, registrations and handoff messages do not.
 
 use super::address::HOME_AGENT;
 use super::igmp;
@@ -81,10 +82,14 @@ impl Station {
         };
         let inward = To::Scheme(side);
         let mut outputs = divert(sink, notices, |sink, side, priority, packet| {
-            if side == Side::RADIO && packet.as_tcp().is_some() {
-                between.push_back((inward, packet));
-            } else {
-                sink.send(side, priority, packet);
+            let is_tcp = packet.as_tcp().is_some();
+            match side {
+                Side::RADIO if is_tcp => between.push_back((inward, packet)),
+                Side::MIRROR if is_tcp && scheme.hears_others() => {
+                    between.push_back((To::Scheme(side), packet));
+                }
+                Side::MIRROR => sink.release(packet),
+                _ => sink.send(side, priority, packet),
             }
         });
         mobility.handle(input, &mut outputs, now);
@@ -100,24 +105,22 @@ impl Station {
         scheme.handle(input, &mut outputs, now);
     }
 
-    /// Hands on what lies between the two until nothing does.
+    /// Hands on what lies between the two until nothing does. Notices first: who is told to forward
+    /// knows it before what was kept comes.
     fn settle(&mut self, sink: &mut impl Sink, now: Instant) {
         loop {
-            while let Some((to, packet)) = self.between.pop_front() {
-                match to {
-                    To::Mobility(side) => {
-                        self.give_to_mobility(Input::Arrival { side, packet }, sink, now);
-                    }
-                    To::Scheme(side) => {
-                        self.give_to_scheme(Input::Arrival { side, packet }, sink, now)
-                    }
-                }
-            }
-            if self.notices.is_empty() {
-                return;
-            }
             for notice in core::mem::take(&mut self.notices) {
                 self.on_notice(notice, sink, now);
+            }
+            match self.between.pop_front() {
+                Some((To::Mobility(side), packet)) => {
+                    self.give_to_mobility(Input::Arrival { side, packet }, sink, now);
+                }
+                Some((To::Scheme(side), packet)) => {
+                    self.give_to_scheme(Input::Arrival { side, packet }, sink, now);
+                }
+                None if self.notices.is_empty() => return,
+                None => {}
             }
         }
     }

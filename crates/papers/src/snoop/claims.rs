@@ -4,6 +4,7 @@ use super::{NAME, at, experiment, figure_7, point, ratio, sweep};
 use crate::judged::{Criterion, Judged, Point, criterion};
 use crate::paper::Experiment;
 use crate::runs::{Outcome, Results};
+use node::roaming::KEPT_PACKETS;
 use node::scenario::BitErrors;
 
 const SWEEP: &str = figure_7::STUDY;
@@ -30,6 +31,26 @@ pub(super) const EXPERIMENTS: [Experiment; 4] = [
         overlap,
     ),
 ];
+
+pub(super) const BUFFER: Experiment = experiment(
+    ("EXP-SN-S-i", "section 6"),
+    "12 buffered packets are 24 to 72 ms of air",
+    &[SWEEP],
+    buffered_air,
+);
+
+/// Twelve packets of 1500 bytes, and of 500, at the radio's 2 Mbit/s: arithmetic, with the buffer
+/// that the base stations have.
+fn buffered_air(_: &Results) -> Judged {
+    const RADIO_BPS: f64 = 2e6;
+    let kept = KEPT_PACKETS as f64;
+    let [long, short] = [1500.0, 500.0].map(|bytes| kept * bytes * 8.0 / RADIO_BPS * 1e3);
+    let criteria = vec![
+        criterion(long == 72.0, format!("{kept} packets of 1500 B: {long} ms (72)")),
+        criterion(short == 24.0, format!("{kept} packets of 500 B: {short} ms (24)")),
+    ];
+    Judged::number("ms, packets of 1500 B", (long, None), (72.0, "exact"), criteria)
+}
 
 fn peak(results: &Results) -> Judged {
     const PUBLISHED: f64 = 1.6;

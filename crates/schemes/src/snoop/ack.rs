@@ -13,9 +13,10 @@
 use super::cache::Copy;
 use super::config::{Config, Repair};
 use super::flow::{ECN_FLAGS, Flow, Timed};
+use super::mirror::Role;
 use super::resend::{Occasion, resend};
 use super::timers::{Timer, arm_round_trip};
-use super::{Context, Fate, aside, assist, disclosure, repair, restart, rule, sack};
+use super::{Context, Fate, aside, assist, disclosure, mirror, repair, restart, rule, sack};
 use sansio::{DropReason, Instant, PacketRef, Priority, Side, Sink};
 use wire::tcp::{Flags, Header, Seq, TcpOption, Timestamps};
 
@@ -107,8 +108,8 @@ pub(super) fn classify(
         Copy::Queued => Case::OnItsWay,
         _ if flow.expected_dupacks > 0 => Case::Expected,
         Copy::Requeued => Case::OnItsWay,
-        Copy::Departed if flow.dupacks + 1 < config.dupack_threshold => Case::BelowThreshold,
-        Copy::Departed => Case::Unexpected,
+        _ if flow.dupacks + 1 < config.dupack_threshold => Case::BelowThreshold,
+        Copy::Departed | Copy::Elsewhere => Case::Unexpected,
     }
 }
 
@@ -187,7 +188,7 @@ fn free(
     let evidence = context.config.repair == Repair::Evidence;
     while let Some(entry) = flow.cache.front() {
         if entry.end.after(ack) {
-            flow.unanswered_since = (entry.copy == Copy::Departed).then_some(now);
+            flow.unanswered_since = entry.copy.has_departed().then_some(now);
             return true;
         }
         if !entry.is_on_its_way() {
@@ -216,7 +217,9 @@ fn on_any(
     now: Instant,
 ) -> Fate {
     let Some(tcp) = packet.as_tcp() else { return Fate::Keep };
-    if !tcp.flags.contains(Flags::ACK) || flow.is_far(tcp.ack) {
+    // Where this base station buffers, it has gone ahead of the order to forward (SNHO-2).
+    let is_early = flow.role == Role::Buffers;
+    if !tcp.flags.contains(Flags::ACK) || is_early || flow.is_far(tcp.ack) {
         context.sink.send(Side::WIRED, Priority::Normal, packet);
         return Fate::Keep;
     }
@@ -225,6 +228,7 @@ fn on_any(
         context.sink.send(Side::WIRED, Priority::Normal, packet);
         return Fate::Keep;
     }
+    mirror::synchronise(flow, tcp.ack, context);
     flow.active_at = now;
     flow.mobile_at = now;
     flow.segments_unanswered = 0;
@@ -251,7 +255,7 @@ fn on_any(
         flow.mobile.timestamps = timestamps;
     }
     let lowest = flow.cache.front();
-    flow.unanswered_since = lowest.filter(|entry| entry.copy == Copy::Departed).map(|_| now);
+    flow.unanswered_since = lowest.filter(|entry| entry.copy.has_departed()).map(|_| now);
     aside::on_mobile_heard(flow, context);
     let verdict = match case {
         Case::New => Verdict::Forward,
@@ -463,7 +467,8 @@ fn on_unexpected(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>
     let Some(index) = flow.cache.find(ack) else { return };
     let departed_order = flow.cache.get(index).map_or(0, |entry| entry.departed_order);
     let after = flow.departures.wrapping_sub(departed_order);
-    if context.config.repair == Repair::Evidence && is_too_early(flow, index, now) {
+    let modern = context.config.repair == Repair::Evidence;
+    if modern && (is_too_early(flow, index, now) || mirror::waits(flow, index, now)) {
         return;
     }
     if resend(flow, index, Occasion::Loss, context, now) {
@@ -471,7 +476,7 @@ fn on_unexpected(flow: &mut Flow, ack: Seq, context: &mut Context<'_, impl Sink>
         flow.expected_dupacks = after.saturating_sub(1);
         // The paper arms the timer at the first retransmission of an episode (SNOOP-TMR-4). Its
         // floor of 40 ms hides that a later one may then be repeated too soon; ours would not.
-        if flow.episode_end.is_none() || context.config.repair == Repair::Evidence {
+        if flow.episode_end.is_none() || modern {
             flow.episode_end.get_or_insert(flow.last_seen);
             arm_round_trip(flow, context.config, now);
         }

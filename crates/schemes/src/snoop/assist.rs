@@ -20,7 +20,7 @@
 //! one after the other tell as much.
 
 use super::Context;
-use super::cache::{Copy, Entry};
+use super::cache::Entry;
 use super::config::{Config, Repair};
 use super::flow::Flow;
 use super::restart::{self, Phase};
@@ -68,7 +68,7 @@ fn ramp_if_faster(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> bool {
-    let settled = |entry: &&Entry| entry.copy == Copy::Departed && entry.departed_at <= settled_at;
+    let settled = |entry: &&Entry| entry.copy.has_departed() && entry.departed_at <= settled_at;
     let Some(lowest) = flow.lowest_entry().filter(settled) else { return false };
     let wired = flow.wired.shortest().unwrap_or_default();
     let too_late = TOO_LATE.max((flow.round_trip.smoothed() + wired) * 4);

@@ -53,6 +53,16 @@ pub(super) enum Copy {
     Requeued,
     /// On the air, or past it.
     Departed,
+    /// Heard, and never sent here: another base station has sent it (SNHO-1).
+    Elsewhere,
+}
+
+impl Copy {
+    /// True if it is on some air, or past it.
+    #[inline]
+    pub(super) fn has_departed(self) -> bool {
+        matches!(self, Copy::Departed | Copy::Elsewhere)
+    }
 }
 
 impl Entry {
@@ -265,6 +275,18 @@ impl Cache {
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<PacketRef> {
         let entry = self.entries.pop_front()?;
+        self.bytes -= entry.length();
+        Some(entry.packet)
+    }
+
+    /// Takes out the entry that came first; returns its packet. All came in sequence but what the
+    /// sender sent again.
+    pub(super) fn pop_oldest(&mut self) -> Option<PacketRef> {
+        let first_sent_once = self.entries.iter().position(|entry| !entry.sender_retransmitted);
+        let newest = self.entries.back()?.sent_order;
+        let age = |index: &usize| newest.wrapping_sub(self.entries[*index].sent_order) as i32;
+        let among = 0..=first_sent_once.unwrap_or(self.entries.len() - 1);
+        let entry = among.max_by_key(age).and_then(|index| self.entries.remove(index))?;
         self.bytes -= entry.length();
         Some(entry.packet)
     }

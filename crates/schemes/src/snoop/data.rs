@@ -13,8 +13,9 @@
 use super::cache::{Copy, Entry};
 use super::config::{Config, CopyTimestamps, Departures, Mark};
 use super::flow::{Flow, Timed};
+use super::mirror::Role;
 use super::timers::Timer;
-use super::{Context, aside, assist, restart, rule};
+use super::{Context, aside, assist, mirror, restart, rule};
 use sansio::{Cause, Instant, Packet, PacketRef, Payload, Priority, Side, Sink};
 use std::num::NonZeroU16;
 use wire::ip;
@@ -97,7 +98,7 @@ pub(super) fn snoop_data(
 
 /// The flow's four-tuple belongs to another connection now.
 #[cold]
-fn start_anew(flow: &mut Flow, start: Seq, config: &Config, now: Instant) {
+pub(super) fn start_anew(flow: &mut Flow, start: Seq, config: &Config, now: Instant) {
     *flow = Flow::new(flow.key, start, config, now);
     flow.timers.set(Timer::Idle, now + config.flow_idle);
 }
@@ -111,6 +112,9 @@ fn on_any(
     context: &mut Context<'_, impl Sink>,
     now: Instant,
 ) -> Option<Verdict> {
+    if flow.role != Role::Forwards && mirror::on_kept(flow, packet, range, context, now) {
+        return Some(Verdict::Forward);
+    }
     let case = classify(flow, range);
     restart::on_sender(flow, (case, range.0), context, now);
     (case != Case::New).then(|| on_old(flow, (case, packet), range, context, now))
@@ -194,19 +198,42 @@ fn on_cached(
     assist::on_repeat(flow, range.0, now);
     context.shared.statistics.sender_retransmissions += 1;
     rule(context.sink, flow.key, None, ("SNOOP-DATA-3", "forwarded again", range.0.0.into()));
+    mark_repeated(flow, (packet, Copy::Queued), range, context.config, now);
+    send_cached(flow, range, context.config, now);
+}
+
+/// The sender has sent cached segments again, in this packet, which is now there.
+pub(super) fn mark_repeated(
+    flow: &mut Flow,
+    (packet, copy): (&PacketRef, Copy),
+    range: (Seq, Seq),
+    config: &Config,
+    now: Instant,
+) {
     let mut index = flow.cache.first_ending_after(range.0);
     while let Some(entry) = flow.cache.get_mut(index)
         && entry.start.before(range.1)
     {
         entry.retransmissions = 0;
-        if context.config.copy_timestamps == CopyTimestamps::Acceptable {
+        if config.copy_timestamps == CopyTimestamps::Acceptable {
             entry.renew(packet, range);
         }
-        entry.sender_retransmitted |= context.config.mark == Mark::Both;
-        entry.copy = Copy::Queued;
-        entry.sent_order = flow.sent;
+        entry.sender_retransmitted |= config.mark == Mark::Both;
+        (entry.copy, entry.sent_order, entry.departed_at) = (copy, flow.sent, now);
         flow.sent = flow.sent.wrapping_add(1);
-        if context.config.departures == Departures::AssumedWhenSent {
+        index += 1;
+    }
+}
+
+/// Cached segments are forwarded, by the caller.
+pub(super) fn send_cached(flow: &mut Flow, range: (Seq, Seq), config: &Config, now: Instant) {
+    let mut index = flow.cache.first_ending_after(range.0);
+    while let Some(entry) = flow.cache.get_mut(index)
+        && entry.start.before(range.1)
+    {
+        (entry.copy, entry.sent_order) = (Copy::Queued, flow.sent);
+        flow.sent = flow.sent.wrapping_add(1);
+        if config.departures == Departures::AssumedWhenSent {
             flow.departures = flow.departures.wrapping_add(1);
             (entry.copy, entry.departed_at) = (Copy::Departed, now);
             entry.departed_order = flow.departures;
@@ -240,7 +267,7 @@ fn on_uncached(
 
 /// Whether data was seen before.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Age {
+pub(super) enum Age {
     /// The newest: it may use the cache up to the high-water mark (SNOOP-CACHE-3).
     New,
     /// Older data, which matters more: all of the cache. The sender sent it more than once.
@@ -250,8 +277,8 @@ enum Age {
 /// True if the cache may take the packet; otherwise that is counted and reported.
 #[inline]
 fn has_room(
-    flow: &Flow,
-    (packet, flags, range): (&Packet, Flags, (Seq, Seq)),
+    flow: &mut Flow,
+    (packet, flags, range): (&PacketRef, Flags, (Seq, Seq)),
     age: Age,
     context: &mut Context<'_, impl Sink>,
 ) -> bool {
@@ -278,6 +305,9 @@ fn has_room(
     } else {
         return true;
     };
+    if flow.role == Role::Unsynchronised && !flags.contains(Flags::URG) {
+        return mirror::make_room(flow, packet, range, context);
+    }
     leave_uncached(flow, packet, (name, segments), context);
     false
 }
@@ -303,11 +333,8 @@ fn keep(
 ) {
     let assumed = context.config.departures == Departures::AssumedWhenSent;
     context.shared.statistics.cached += u64::from(packet.segments());
-    let last = match packet.segment_bytes {
-        None => range,
-        Some(size) => keep_all_but_last(flow, (packet, age), (range, size), (assumed, now)),
-    };
-    keep_segment(flow, (packet, age), last, (assumed, now));
+    let copy = if assumed { Copy::Departed } else { Copy::Queued };
+    keep_segments(flow, (packet, age), range, (copy, now));
     let waiting = flow.sent.wrapping_sub(flow.next_departure);
     flow.disclosure.on_new_data(range.1, waiting, flow.last_ack);
     if assumed {
@@ -320,33 +347,48 @@ fn keep(
     }
 }
 
+/// Puts a packet's segments into the cache. `copy`: where they are.
+#[inline(always)]
+pub(super) fn keep_segments(
+    flow: &mut Flow,
+    (packet, age): (&PacketRef, Age),
+    range: (Seq, Seq),
+    (copy, now): (Copy, Instant),
+) {
+    let last = match packet.segment_bytes {
+        None => range,
+        Some(size) => keep_all_but_last(flow, (packet, age), (range, size), (copy, now)),
+    };
+    keep_segment(flow, (packet, age), last, (copy, now));
+}
+
 /// A super-packet is several segments, of `size` bytes but for the last, which is returned.
 #[cold]
 fn keep_all_but_last(
     flow: &mut Flow,
     (packet, age): (&PacketRef, Age),
     ((mut start, end), size): ((Seq, Seq), NonZeroU16),
-    (assumed, now): (bool, Instant),
+    (copy, now): (Copy, Instant),
 ) -> (Seq, Seq) {
     for _ in 1..packet.segments() {
         let segment_end = start + u32::from(size.get());
-        keep_segment(flow, (packet, age), (start, segment_end), (assumed, now));
+        keep_segment(flow, (packet, age), (start, segment_end), (copy, now));
         start = segment_end;
     }
     (start, end)
 }
 
-/// Puts one segment of a packet into the cache. `assumed`: it counts as departed.
+/// Puts one segment of a packet into the cache.
 #[inline(always)]
 fn keep_segment(
     flow: &mut Flow,
     (packet, age): (&PacketRef, Age),
     (start, end): (Seq, Seq),
-    (assumed, now): (bool, Instant),
+    (copy, now): (Copy, Instant),
 ) {
     let sent_order = flow.sent;
     flow.sent = flow.sent.wrapping_add(1);
-    if assumed {
+    if copy == Copy::Departed {
         flow.departures = flow.departures.wrapping_add(1);
     }
     let is_whole = packet.segment_bytes.is_none() && packet.cause != Cause::LocalRetransmission;
@@ -358,7 +400,7 @@ fn keep_segment(
         end,
         sent_order,
         departed_order,
-        copy: if assumed { Copy::Departed } else { Copy::Queued },
+        copy,
         retransmissions: 0,
         sender_retransmitted: age == Age::Old,
         sacked: false,

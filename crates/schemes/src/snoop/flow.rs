@@ -8,6 +8,7 @@ use super::aside::{Reason, Rest};
 use super::cache::{Cache, Entry};
 use super::config::{Config, HelpFrom, Repair};
 use super::disclosure::Disclosure;
+use super::mirror::Role;
 use super::restart::Phase;
 use super::rtt::RoundTrip;
 use super::sack::Evidence;
@@ -32,6 +33,8 @@ pub(super) struct Flow {
     pub(super) last_ack: Option<Seq>,
     /// The shift of its windows; `None` if not both SYNs were seen (MOD-5).
     pub(super) scale: Option<u8>,
+    /// Who sends its data to the mobile host.
+    pub(super) role: Role,
     /// Why the agent leaves the flow alone, if it does.
     pub(super) aside: Option<Reason>,
     /// A notice said that the mobile host is out of reach.
@@ -193,6 +196,7 @@ impl Flow {
             wired: WiredRoundTrip::default(),
             budget_bytes: u64::from(config.bounds.retransmission_floor_bytes),
             agent_acks: RatePerSecond::default(),
+            role: Role::Forwards,
             aside,
             is_away: false,
             rest: Rest::NONE,
@@ -223,6 +227,7 @@ impl Flow {
     /// one, nor what may follow from it, and no end.
     pub(super) fn is_nothing_going_on(&self, config: &Config) -> bool {
         self.last_ack.is_some()
+            && self.role == Role::Forwards
             && (self.expected_dupacks, self.dupacks) == (0, 0)
             && self.episode_end.is_none()
             && self.withheld_since.is_none()

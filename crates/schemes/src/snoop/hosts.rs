@@ -9,6 +9,7 @@
 //! goes round it.
 
 use super::flow::Flow;
+use super::mirror::Role;
 use super::{Agent, Fate, restart};
 use sansio::{Duration, FlowIndex, FlowKey, Host, Instant, Sink};
 use std::net::{IpAddr, Ipv4Addr};
@@ -151,6 +152,12 @@ impl Hosts {
         self.flows_of(host)
     }
 
+    /// The slots of a host's flows.
+    pub(super) fn slots_of(&self, address: IpAddr) -> Vec<u32> {
+        let host = self.index.get(&by_address(address));
+        host.map_or_else(Vec::new, |host| self.flows_of(host))
+    }
+
     /// A notice: all are, and who is yet to come, too. The slots of all flows.
     pub(super) fn set_all_away(&mut self, since: Option<Instant>) -> Vec<u32> {
         self.down_since = since;
@@ -220,7 +227,9 @@ impl Agent {
     pub(super) fn on_hint(&mut self, sink: &mut impl Sink, now: Instant) {
         for slot in 0..self.flows.len() as u32 {
             self.with_flow(slot, sink, |flow, context| {
-                restart::on_hint(flow, context, now);
+                if flow.role != Role::Buffers {
+                    restart::on_hint(flow, context, now);
+                }
                 Fate::Keep
             });
         }

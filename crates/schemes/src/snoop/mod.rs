@@ -13,8 +13,9 @@
 //! `disclosure` (which losses the sender learns of), `restart` (after an outage), `hosts`
 //! (what the flows of one mobile host tell of each other), `assist` (senders without SACK),
 //! `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on probes), `view`
-//! (what an operator sees). The other direction, from the mobile host: `nack`, with `uplink` for
-//! the state of one connection. [`config`] has every parameter and the presets.
+//! (what an operator sees), `mirror` (across a handoff). The other direction, from the mobile host:
+//! `nack`, with `uplink` for the state of one connection. [`config`] has every parameter and the
+//! presets.
 //!
 //! What every packet passes through is kept short, and what is rare out of line (`#[cold]`,
 //! `#[inline(never)]`): together with the rest of a simulation it has to fit the processor's first
@@ -34,6 +35,7 @@ mod disclosure;
 mod flow;
 mod handshake;
 mod hosts;
+mod mirror;
 mod nack;
 mod repair;
 mod resend;
@@ -52,10 +54,10 @@ pub use statistics::Statistics;
 pub use view::{FlowView, Heading};
 
 use air::Air;
-use core::net::IpAddr;
 use flow::Flow;
 use handshake::{Handshakes, Origin};
 use hosts::Hosts;
+use mirror::Role;
 use nack::Uplinks;
 use sansio::{
     BitRate, Cause, Deadline, DropReason, Engine, Event, EventKind, FlowIndex, FlowKey, Input,
@@ -286,6 +288,7 @@ impl Agent {
             }
             Input::Verdict { .. } => {}
             Input::Notice(notice) => self.on_notice(notice, sink, now),
+            Input::Arrival { side: Side::MIRROR, packet } => self.on_mirrored(packet, sink, now),
             Input::Arrival { packet, .. } => {
                 sink.discard(packet, DropReason::Rule("no such side"));
             }
@@ -353,6 +356,8 @@ impl Agent {
             Notice::MobileDown(address) => (true, self.hosts.set_away(address, Some(now))),
             Notice::MobileUp(address) => (false, self.hosts.set_away(address, None)),
             Notice::LinkMayBeUp(Side::RADIO) => return self.on_hint(sink, now),
+            Notice::Registered(address) => return self.on_registered(address, sink, now),
+            Notice::Buffering(address) => return self.on_buffering(address, sink, now),
             Notice::Moved(address) => return self.forget_host(address, sink),
             Notice::Forget => return self.forget_all(),
             Notice::ForgetFlow(key) => return self.forget_connection(&key),
@@ -361,6 +366,7 @@ impl Agent {
         for slot in slots {
             self.with_flow(slot, sink, |flow, context| {
                 match is_away {
+                    _ if flow.role == Role::Buffers => {}
                     true => restart::on_link_down(flow, context.config, now),
                     false => restart::on_link_up(flow, context, now),
                 }
@@ -380,13 +386,6 @@ impl Agent {
     fn forget_connection(&mut self, key: &FlowKey) {
         self.forget(key);
         self.uplinks.forget(&key.reversed());
-    }
-
-    /// SNHO-9: a mobile host is with another base station; nothing is sent into the old air.
-    fn forget_host(&mut self, address: IpAddr, sink: &mut impl Sink) {
-        for slot in self.hosts.set_away(address, None) {
-            self.with_flow(slot, sink, |_, _| Fate::Forget);
-        }
     }
 
     /// SNOOP-GEN-3: all state is soft.

@@ -25,6 +25,7 @@ use super::config::{Config, Nack, StandAside};
 use super::handshake::SackUse;
 use super::uplink::{Arrival, Fixed, Reason, Uplink};
 use super::{Agent, Shared, limit, range, rule};
+use core::net::IpAddr;
 use sansio::{
     Cause, Event, EventKind, FlowIndex, FlowKey, Instant, Packet, Payload, Side, Sink, TimerQueue,
 };
@@ -106,6 +107,13 @@ impl Uplinks {
         self.timers.clear(slot);
         self.flows[slot as usize] = None;
         self.free.push(slot);
+    }
+
+    /// Forgets all flows of a mobile host.
+    pub(super) fn forget_host(&mut self, address: IpAddr) {
+        let of_host = |flow: &&Uplink| flow.key.source.address == address;
+        let keys: Vec<FlowKey> = self.flows().filter(of_host).map(|flow| flow.key).collect();
+        keys.iter().for_each(|key| self.forget(key));
     }
 
     /// Data from the mobile host has been forwarded. `sack_use`: what the handshake says, asked

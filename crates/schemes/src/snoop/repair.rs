@@ -27,7 +27,14 @@ impl Evidence {
     /// place where departures are seen. So what waits in line is overtaken by others in line, and
     /// by a retransmission only once the time is over that the line takes: the smoothed time, or
     /// that of the latest one in line, if the line has grown.
-    fn lost_at(&self, entry: &Entry, round_trip: &RoundTrip) -> Option<Instant> {
+    fn lost_at(
+        &self,
+        entry: &Entry,
+        (round_trip, acked_at): (&RoundTrip, Instant),
+    ) -> Option<Instant> {
+        if entry.copy == Copy::Elsewhere {
+            return Some(self.lost_elsewhere_at(entry, (round_trip, acked_at)));
+        }
         let overtook = |arrived: &Arrived| arrived.is_after(entry.departed_order);
         let alike = if entry.retransmissions > 0 { self.latest } else { self.latest_in_line };
         if overtook(&alike) {
@@ -114,7 +121,7 @@ pub(super) fn on_given_up(
 fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     let Some((ack, entry)) = flow.last_ack.zip(flow.cache.front()) else { return };
     let departed_order = entry.departed_order;
-    let is_at_ack = entry.start.at_or_before(ack) && entry.copy == Copy::Departed;
+    let is_at_ack = entry.start.at_or_before(ack) && entry.copy.has_departed();
     if !is_at_ack || flow.phase != Phase::Steady || is_left_to_the_sender(flow, entry) {
         return;
     }
@@ -123,7 +130,8 @@ fn repair_lowest(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Ins
         assist::on_hole(flow, context, now);
         return;
     }
-    let Some(mut lost_at) = flow.evidence.lost_at(entry, &flow.round_trip) else { return };
+    let last = (&flow.round_trip, flow.acked_at);
+    let Some(mut lost_at) = flow.evidence.lost_at(entry, last) else { return };
     if flow.cache.get(1).is_none_or(|next| next.copy == Copy::Queued) {
         // Nothing behind it makes the mobile host answer at once.
         lost_at = lost_at.max(entry.departed_at + flow.round_trip.smoothed() + DELAYED_ACK);
@@ -202,13 +210,13 @@ fn repair_holes(flow: &mut Flow, look: Look, context: &mut Context<'_, impl Sink
         };
         let tried_out = entry.retransmissions >= context.config.retransmissions_max;
         let dropped = was_dropped(flow, entry);
-        let is_away = entry.copy != Copy::Departed && !dropped;
+        let is_away = !entry.copy.has_departed() && !dropped;
         if is_away || tried_out || is_left_to_the_sender(flow, entry) {
             continue;
         }
         let lost_at = match dropped {
             true => Some(entry.departed_at),
-            false => flow.evidence.lost_at(entry, &flow.round_trip),
+            false => flow.evidence.lost_at(entry, (&flow.round_trip, flow.acked_at)),
         };
         let Some(lost_at) = lost_at else { continue };
         let was_awaited = lost_at > entry.departed_at;

@@ -21,6 +21,7 @@ use super::cache::{Copy, Entry};
 use super::config::{Config, Departures, Probe, Restart};
 use super::data::Case;
 use super::flow::Flow;
+use super::mirror::Role;
 use super::resend::{Occasion, QUEUED_MAX, acceptable, cut, is_waiting, resend};
 use super::timers::{DELAYED_ACK, Timer, arm_round_trip};
 use super::{Context, disclosure, rule};
@@ -164,7 +165,7 @@ pub(super) fn acts_at(flow: &Flow, config: &Config, now: Instant) -> Instant {
         return flow.active_at + patience;
     }
     match flow.cache.front() {
-        Some(entry) if entry.copy == Copy::Departed => {
+        Some(entry) if entry.copy.has_departed() => {
             let answered_at = entry.departed_at + flow.round_trip.shortest() * 5 / 4;
             answered_at.max(flow.unanswered_since.unwrap_or(now) + patience)
         }
@@ -452,7 +453,7 @@ fn resend_lost(
     let is_lost = |entry: &Entry| match entry.copy {
         Copy::Queued => false,
         Copy::Requeued => Some(entry.departed_at) < queued_before,
-        Copy::Departed => !entry.sacked && entry.departed_at <= lost_before,
+        Copy::Departed | Copy::Elsewhere => !entry.sacked && entry.departed_at <= lost_before,
     };
     let mut index = flow.cache.first_ending_after(from);
     let mut left = count;
@@ -500,7 +501,7 @@ pub(super) fn on_link_down(flow: &mut Flow, config: &Config, now: Instant) {
 /// A hint says that the link is back, if it was gone. For a flow whose answers are overdue it
 /// takes the place of a probe's answer.
 pub(super) fn on_hint(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
-    let departed = flow.cache.front().filter(|entry| entry.copy == Copy::Departed);
+    let departed = flow.cache.front().filter(|entry| entry.copy.has_departed());
     let is_overdue = departed.is_some_and(|entry| {
         let within = flow.round_trip.answered_within();
         flow.round_trip.is_known()
@@ -516,7 +517,8 @@ pub(super) fn on_hint(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now
 /// A notice says that the link is back.
 pub(super) fn on_link_up(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     flow.is_away = false;
-    if flow.cache.is_empty() {
+    if flow.cache.is_empty() || flow.role == Role::Unsynchronised {
+        // Nothing tells yet what has arrived (SNHO-5).
         return;
     }
     flow.disclosure.forgive();

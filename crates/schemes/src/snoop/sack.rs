@@ -49,6 +49,9 @@ pub(super) struct Evidence {
     /// Repairs judged in the current batch, and those of them that were not needed.
     judged: u16,
     unneeded: u16,
+    /// Of what another base station has sent, the place of the latest that has arrived; places
+    /// begin with 1.
+    pub(super) elsewhere: u32,
 }
 
 /// A departure that arrived; of no place and no time before the first one.
@@ -273,8 +276,10 @@ fn on_other_delivered(
     if entry.was_repeated() {
         evidence.delivered = evidence.delivered.wrapping_add(1);
     }
-    if entry.copy == Copy::Queued {
-        return None;
+    match entry.copy {
+        Copy::Queued => return None,
+        Copy::Elsewhere => return evidence.on_arrival_elsewhere(entry),
+        Copy::Requeued | Copy::Departed => {}
     }
     let since_departure = now.since(entry.departed_at);
     if entry.retransmissions > 0 {

@@ -197,7 +197,7 @@ fn repeat_due(flow: &Flow, entry: &Entry, config: &Config, now: Instant) -> Opti
         timeout = timeout.max(DELAYED_ACK);
     }
     let since = match entry.copy {
-        Copy::Departed => entry.departed_at,
+        Copy::Departed | Copy::Elsewhere => entry.departed_at,
         Copy::Queued => now,
         Copy::Requeued => entry.departed_at + COPY_DROPPED_AFTER,
     };

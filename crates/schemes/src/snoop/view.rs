@@ -2,6 +2,7 @@
 
 use super::Agent;
 use super::flow::Flow;
+use super::mirror::Role;
 use super::restart::Phase;
 use super::uplink::Uplink;
 use sansio::{Duration, FlowKey, Instant};
@@ -58,6 +59,7 @@ fn of_flow(flow: &Flow, now: Instant) -> FlowView {
     let repairing = flow.episode_end.is_some() || flow.withheld_since.is_some();
     let doing = match flow.phase {
         _ if flow.aside.is_some() => "left alone",
+        _ if flow.role == Role::Buffers => "buffers: another base station forwards",
         _ if flow.is_away => "waits: the mobile host is out of reach",
         Phase::Steady if repairing => "repairs",
         Phase::Steady if flow.cache.is_empty() => "idle",

@@ -228,6 +228,12 @@ impl Drill {
         range: Range<u32>,
         change: impl FnOnce(&mut Packet),
     ) -> &mut Self {
+        let mut packet = self.data_packet(range);
+        change(&mut packet);
+        self.arrive(Side::WIRED, packet)
+    }
+
+    fn data_packet(&mut self, range: Range<u32>) -> Packet {
         let id = self.sink.new_id();
         let mut packet = segment(id, FIXED, MOBILE, Flags::ACK);
         packet.payload = Payload::Virtual {
@@ -240,8 +246,17 @@ impl Drill {
             let timestamps = Timestamps { value: value + 7_000, echo: value };
             tcp_mut(&mut packet).options.push_timestamps(timestamps).expect("room");
         }
-        change(&mut packet);
-        self.arrive(Side::WIRED, packet)
+        packet
+    }
+
+    /// Segments of 1000 bytes that another base station forwards, from number `from`: the packets.
+    pub(crate) fn hears(&mut self, from: u32, count: u32) -> Vec<PacketRef> {
+        let hear = |number: u32| {
+            let packet: PacketRef = self.data_packet(number * 1000..number * 1000 + 1000).into();
+            self.arrive(Side::MIRROR, packet.clone());
+            packet
+        };
+        (from..from + count).map(hear).collect()
     }
 
     /// Data of `count` segments of 1000 bytes, from segment number `from`.
@@ -281,10 +296,15 @@ impl Drill {
         self.arrive(Side::RADIO, packet)
     }
 
-    pub(crate) fn arrive(&mut self, side: Side, packet: Packet) -> &mut Self {
-        let from = if side == Side::WIRED { "wired" } else { "radio" };
+    pub(crate) fn arrive(&mut self, side: Side, packet: impl Into<PacketRef>) -> &mut Self {
+        let packet = packet.into();
+        let from = match side {
+            Side::WIRED => "wired",
+            Side::RADIO => "radio",
+            _ => "elsewhere",
+        };
         self.step(format!("from {from}: {}", self.sink.describe(&packet)));
-        self.handle(Input::Arrival { side, packet: packet.into() });
+        self.handle(Input::Arrival { side, packet });
         self
     }
 

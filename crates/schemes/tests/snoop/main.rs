@@ -5,6 +5,7 @@ mod closed_loop;
 mod drill;
 mod hidden_queue;
 mod invariants;
+mod mirror;
 mod modern;
 mod nack;
 mod paper;

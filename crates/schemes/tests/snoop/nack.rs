@@ -67,6 +67,13 @@ fn connected(config: Config) -> Drill {
     drill
 }
 
+/// The same by the paper, which has seen segments 1 and 3 of the mobile host's.
+pub(crate) fn with_a_gap() -> Drill {
+    let mut drill = strict();
+    segments(&mut drill, [1, 3]);
+    drill
+}
+
 fn strict() -> Drill {
     connected(Config::strict())
 }
