@@ -196,8 +196,7 @@ impl Roam {
         let mut first = vec![Vec::new(); usize::from(layout.cells)];
         for (mobile, movement) in (0..).zip(&movements) {
             first[usize::from(movement.first().0)].push(mobile);
-            let reached = (0..layout.cells).filter(|cell| movement.reaches(Cell(*cell)));
-            reached.for_each(|cell| members[usize::from(cell)].push(mobile));
+            movement.reached().for_each(|Cell(cell)| members[usize::from(cell)].push(mobile));
         }
         let machines = machines(plan, roaming, (&movements, &first), seed);
         let nodes = machines.into_iter().map(|machine| Node { machine, armed: NEVER }).collect();

@@ -9,7 +9,6 @@
 use crate::{CellChange, NodeId, Record, What};
 use core::net::{IpAddr, Ipv4Addr};
 use sansio::{DropReason, Duration, EventKind, HandoffStage, Instant, Packet, Payload};
-use std::collections::BTreeMap;
 
 /// The handoffs of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +81,8 @@ impl Pause {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
     handoffs: Handoffs,
-    mobiles: BTreeMap<NodeId, UnderWay>,
+    /// By the machine's number; none that has not crossed yet.
+    mobiles: Vec<Option<UnderWay>>,
 }
 
 impl Meter {
@@ -97,7 +97,11 @@ impl Meter {
                 self.handoffs.crossings += 1;
                 let (consistent, registered) = (Some(now), Some(now));
                 let new = UnderWay { consistent, registered, to, first_packet: None };
-                self.mobiles.insert(record.node, new);
+                let number = record.node.0 as usize;
+                if number >= self.mobiles.len() {
+                    self.mobiles.resize(number + 1, None);
+                }
+                self.mobiles[number] = Some(new);
             }
             What::Event(event) => {
                 if let EventKind::Handoff { stage, .. } = event.kind {
@@ -105,7 +109,7 @@ impl Meter {
                 }
             }
             What::Arrived { side, packet } => {
-                if let Some(mobile) = self.mobiles.get_mut(&record.node)
+                if let Some(Some(mobile)) = self.mobiles.get_mut(record.node.0 as usize)
                     && mobile.to == side.0
                     && !is_message(packet)
                     && let Some(since) = mobile.first_packet.take()
@@ -129,7 +133,7 @@ impl Meter {
     }
 
     fn on_stage(&mut self, node: NodeId, stage: HandoffStage, now: Instant) {
-        let Some(mobile) = self.mobiles.get_mut(&node) else { return };
+        let Some(Some(mobile)) = self.mobiles.get_mut(node.0 as usize) else { return };
         let (since, samples) = match stage {
             HandoffStage::Begun => {
                 mobile.first_packet = Some(now);

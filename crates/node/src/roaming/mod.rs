@@ -30,7 +30,7 @@ use mobility::agents::ListConfig;
 use mobility::beacon::{ListenerConfig, Sender};
 use mobility::clock::Clock;
 use mobility::mobile::Roaming as By;
-use mobility::registration::{home, mobile};
+use mobility::registration::{foreign, home, mobile};
 use mobility::{choice, handoff, multicast};
 use sansio::{Duration, Instant, Random};
 use schemes::stack::{Stack, StackError};
@@ -241,6 +241,10 @@ impl Agents {
             keeper: keeps.then_some(modern.keeper).flatten(),
             mtu_bytes: Self::MTU_BYTES,
             handoff: handoff::station::Config { visitors_max: visitors, ..config.handoff },
+            foreign: foreign::Config {
+                visitors_max: config.foreign.visitors_max.max(visitors),
+                ..config.foreign
+            },
             multicast: multicast::station::Config { mobiles_max: visitors, ..config.multicast },
             ..config
         };

@@ -63,6 +63,11 @@ pub enum Border {
 as_text!(Handoff);
 
 impl Handoff {
+    /// True if all cells reach all the time.
+    fn is_everywhere(&self) -> bool {
+        matches!(self, Handoff::Crossings(Crossings { border: Border::Overlap, .. }))
+    }
+
     /// For how long nothing reaches after a crossing, in seconds; `None` if something always does.
     pub fn gap_s(&self) -> Option<f64> {
         match self {
@@ -209,7 +214,18 @@ impl Scenario {
             return Ok(());
         };
         if !(2..=STATIONS_MAX).contains(&self.cells) {
-            return refuse("cells", &self.cells, "2 to 4096 beside a handoff");
+            return refuse("cells", &self.cells, "2 to 65535 beside a handoff");
+        }
+        let everywhere = self.handoff.0.iter().find(|handoff| handoff.is_everywhere());
+        if let Some(handoff) = everywhere
+            && u64::from(self.mobiles) * u64::from(self.cells) > REACHED_MAX
+        {
+            let expected = format!(
+                "overlap=1s or gap=0.1s beside {} mobiles in {} cells, all of which would reach \
+                 everybody: {REACHED_MAX} such pairs at most",
+                self.mobiles, self.cells
+            );
+            return refuse("handoff", handoff, &expected);
         }
         let outage = self.outage.0.iter().find(|outage| **outage != Outage::None);
         if let Some(outage) = outage {
@@ -225,6 +241,9 @@ impl Scenario {
         Ok(())
     }
 }
+
+/// Pairs of a cell and a mobile host that it reaches, at most: every beacon comes to each.
+const REACHED_MAX: u64 = 1 << 22;
 
 /// The layer that sends what it holds through a tunnel to the next base station (MCAST-19).
 const TUNNELS: &str = "window-station";
