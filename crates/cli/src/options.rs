@@ -62,6 +62,7 @@ fn overridden(key: &str, args: &LinkArgs) -> bool {
         "arq" => args.arq.is_some() || args.down_capacity.is_some() || args.up_capacity.is_some(),
         "mobiles" => args.mobiles.is_some() || !args.outage.is_empty(),
         "outage" => !args.outage.is_empty() || !args.handoff.is_empty(),
+        "handoff" => !args.handoff.is_empty(),
         "cells" => args.cells.is_some() || !args.handoff.is_empty(),
         "served" => args.served.is_some() || args.mobiles.is_some(),
         "trace-step" => args.trace_step.is_some(),

@@ -213,8 +213,10 @@ impl Roam {
 
     /// True if frames pass between a mobile host and a cell's base station now.
     pub(crate) fn reaches(&self, mobile: NodeId, cell: u16) -> bool {
-        let movement = self.movements.get(self.number_of(mobile));
-        movement.is_some_and(|movement| movement.reaches(Cell(cell)))
+        let number = self.number_of(mobile);
+        let reaches = self.members(cell).binary_search(&(number as u32)).is_ok();
+        debug_assert_eq!(reaches, self.movements[number].reaches(Cell(cell)), "members are true");
+        reaches
     }
 
     /// The number of a mobile host.

@@ -6,6 +6,7 @@
 //! only where data was outstanding at the crossing. What is under way at a crossing, beyond the
 //! air or in the queue of an old cell, still arrives; so the first ACK after it tells nothing.
 
+use crate::by_node::ByNode;
 use crate::{CellChange, NodeId, Record, What};
 use core::net::{IpAddr, Ipv4Addr};
 use sansio::{DropReason, Duration, EventKind, HandoffStage, Instant, Packet, Payload};
@@ -81,8 +82,7 @@ impl Pause {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
     handoffs: Handoffs,
-    /// By the machine's number; none that has not crossed yet.
-    mobiles: Vec<Option<UnderWay>>,
+    mobiles: ByNode<UnderWay>,
 }
 
 impl Meter {
@@ -97,11 +97,7 @@ impl Meter {
                 self.handoffs.crossings += 1;
                 let (consistent, registered) = (Some(now), Some(now));
                 let new = UnderWay { consistent, registered, to, first_packet: None };
-                let number = record.node.0 as usize;
-                if number >= self.mobiles.len() {
-                    self.mobiles.resize(number + 1, None);
-                }
-                self.mobiles[number] = Some(new);
+                self.mobiles.insert(record.node, new);
             }
             What::Event(event) => {
                 if let EventKind::Handoff { stage, .. } = event.kind {
@@ -109,7 +105,7 @@ impl Meter {
                 }
             }
             What::Arrived { side, packet } => {
-                if let Some(Some(mobile)) = self.mobiles.get_mut(record.node.0 as usize)
+                if let Some(mobile) = self.mobiles.get_mut(&record.node)
                     && mobile.to == side.0
                     && !is_message(packet)
                     && let Some(since) = mobile.first_packet.take()
@@ -133,7 +129,7 @@ impl Meter {
     }
 
     fn on_stage(&mut self, node: NodeId, stage: HandoffStage, now: Instant) {
-        let Some(Some(mobile)) = self.mobiles.get_mut(node.0 as usize) else { return };
+        let Some(mobile) = self.mobiles.get_mut(&node) else { return };
         let (since, samples) = match stage {
             HandoffStage::Begun => {
                 mobile.first_packet = Some(now);

@@ -119,13 +119,15 @@ impl<O: Observer> Kernel<O> {
         }
     }
 
-    /// What base stations keep for mobile hosts that may come (MCAST-5).
+    /// What base stations keep for mobile hosts that may come (MCAST-5), or whose window is closed
+    /// (WINC-BS).
     pub(crate) fn kept(&self) -> Vec<(NodeId, PacketId)> {
         let mut kept = Vec::new();
         for (node, entry) in (0..).map(NodeId).zip(&self.nodes) {
             if let Machine::Cellular(cellular) = &entry.machine {
-                let packets = cellular.station.mobility().member().packets();
-                kept.extend(packets.map(|packet| (node, packet.id)));
+                let station = &cellular.station;
+                let packets = station.mobility().member().packets();
+                kept.extend(packets.chain(station.scheme().kept()).map(|packet| (node, packet.id)));
             }
         }
         kept

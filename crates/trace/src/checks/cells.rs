@@ -2,6 +2,7 @@
 //! is complete; nothing goes round; no registration is asked for again and again.
 
 use super::Failures;
+use crate::by_node::ByNode;
 use crate::{NodeId, Record, Role, What};
 use core::net::{IpAddr, Ipv4Addr};
 use sansio::{Duration, EventKind, HandoffStage, Instant, Packet, Payload, Side, Transport};
@@ -12,8 +13,8 @@ use std::collections::BTreeMap;
 pub struct Cells {
     /// The cell of each base station.
     stations: BTreeMap<NodeId, u16>,
-    /// By the machine's number, once it has sent something.
-    mobiles: Vec<Option<Mobile>>,
+    /// Who has sent something.
+    mobiles: ByNode<Mobile>,
     /// Whose home address it is: as each sends from it.
     owners: BTreeMap<IpAddr, NodeId>,
 }
@@ -46,7 +47,7 @@ impl Cells {
         let nodes = (0..).map(NodeId).zip(roles);
         let stations = nodes.filter(|(_, role)| **role == Role::BaseStation).map(|(node, _)| node);
         let stations = stations.zip(0..).collect();
-        let (mobiles, owners) = (vec![None; roles.len()], BTreeMap::new());
+        let (mobiles, owners) = (ByNode::default(), BTreeMap::new());
         roles.contains(&Role::Router).then_some(Cells { stations, mobiles, owners })
     }
 
@@ -66,7 +67,7 @@ impl Cells {
                 let to = packet.ip.destination;
                 let is_tcp = packet.as_tcp().is_some();
                 let owner = self.owners.get(&to).filter(|_| is_tcp);
-                let mobile = owner.and_then(|owner| self.mobiles[owner.0 as usize]);
+                let mobile = owner.and_then(|owner| self.mobiles.get(owner));
                 if let (Some(cell), Some((serving, since))) =
                     (cell, mobile.and_then(|it| it.served))
                     && cell != serving
@@ -98,8 +99,7 @@ impl Cells {
         if to == IpAddr::V4(Ipv4Addr::BROADCAST) {
             return;
         }
-        let mobile = &mut self.mobiles[node.0 as usize];
-        let is_other_s = match mobile {
+        let is_other_s = match self.mobiles.get_mut(&node) {
             Some(mobile) if mobile.home == to => {
                 if is_from(packet, REGISTRATION) {
                     mobile.requests = 0;
@@ -117,15 +117,14 @@ impl Cells {
 
     /// A mobile host that sends from an address; `None` if that is another one's.
     fn sender(&mut self, node: NodeId, source: IpAddr) -> Option<&mut Mobile> {
-        let mobile = &mut self.mobiles[node.0 as usize];
-        if mobile.is_none() && *self.owners.entry(source).or_insert(node) == node {
-            *mobile = Some(Mobile { home: source, served: None, requests: 0 });
+        if self.mobiles.get(&node).is_none() && *self.owners.entry(source).or_insert(node) == node {
+            self.mobiles.insert(node, Mobile { home: source, served: None, requests: 0 });
         }
-        mobile.as_mut()
+        self.mobiles.get_mut(&node)
     }
 
     fn on_stage(&mut self, record: &Record<'_>, stage: HandoffStage, station: Option<u16>) {
-        let Some(mobile) = &mut self.mobiles[record.node.0 as usize] else { return };
+        let Some(mobile) = self.mobiles.get_mut(&record.node) else { return };
         match stage {
             HandoffStage::Begun => (mobile.served, mobile.requests) = (None, 0),
             HandoffStage::Complete => {

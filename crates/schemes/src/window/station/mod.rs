@@ -15,6 +15,7 @@
 //! room, or nobody there for whom they wait.
 
 mod config;
+mod kept;
 
 pub use super::sequencer::Waits;
 pub use config::Config;
