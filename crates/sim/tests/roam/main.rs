@@ -1,6 +1,8 @@
 //! Mobile hosts that change cells: every byte arrives whatever the handoff is, what is lost is lost
 //! by the handoff, and all invariants hold.
 
+mod many;
+
 use link::preset::Pair;
 use node::movement::{Spec, dwell};
 use node::roaming::{Pace, Roaming, Style};
