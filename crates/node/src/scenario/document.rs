@@ -9,8 +9,7 @@ use super::handoff::{self, Handoff};
 use super::names::{Departures, Direction, Hosts, Radio, Sender, Served, Switch};
 use super::quantity::{Percent, Queue, Rate, Size, Time};
 use super::recorded::{Files, Recorded};
-use crate::cell::MOBILES_MAX;
-use crate::roaming::{Style, address};
+use crate::roaming::Style;
 use sansio::Duration;
 use schemes::stack::{self, StackError};
 use serde::{Deserialize, Serialize};
@@ -414,14 +413,7 @@ impl Scenario {
         };
         let recorded = &self.recorded;
         let capacity = recorded.down_capacity.is_some() || recorded.up_capacity.is_some();
-        let moves = self.handoff.0.iter().all(|handoff| *handoff != Handoff::None);
-        if moves && !(1..=address::MOBILES_MAX).contains(&self.mobiles) {
-            return refuse("mobiles", &self.mobiles, "1 to 262144 beside a handoff");
-        }
-        if !moves && !(1..=MOBILES_MAX).contains(&self.mobiles) {
-            let expected = "1 to 1024 where all share one base station";
-            return refuse("mobiles", &self.mobiles, expected);
-        }
+        self.check_mobiles()?;
         if self.mobiles == 1 && self.served == Served::First {
             return refuse("served", &self.served, "all, or more than one of mobiles beside it");
         }

@@ -4,9 +4,10 @@ use super::channel::Outage;
 use super::document::{Axis, Scenario, SettingError};
 use super::names::Served;
 use super::quantity::{Percent, QuantityError, Time, as_text, fields};
+use crate::cell;
 use crate::movement::dwell;
 use crate::roaming::Style;
-use crate::roaming::address::STATIONS_MAX;
+use crate::roaming::address::{self, STATIONS_MAX};
 use core::fmt;
 use core::str::FromStr;
 
@@ -202,6 +203,20 @@ impl fmt::Display for Crossings {
 }
 
 impl Scenario {
+    /// How many mobile hosts there may be.
+    pub(super) fn check_mobiles(&self) -> Result<(), SettingError> {
+        let moves = self.handoff.0.iter().all(|handoff| *handoff != Handoff::None);
+        let (max, expected) = match moves {
+            true => (address::MOBILES_MAX, "1 to 262144 beside a handoff"),
+            false => (cell::MOBILES_MAX, "1 to 1024 where all share one base station"),
+        };
+        if (1..=max).contains(&self.mobiles) {
+            return Ok(());
+        }
+        let (value, expected) = (self.mobiles.to_string(), expected.to_owned());
+        Err(SettingError { key: "mobiles", value, expected })
+    }
+
     /// What cannot be beside mobile hosts that change cells.
     pub(super) fn check_handoffs(&self) -> Result<(), SettingError> {
         let refuse = |key, value: &dyn core::fmt::Display, expected: &str| {
