@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Many mobile hosts that change cells, every check on: how much faster than real time a run is on one
-# core, what it keeps, and what a handoff costs: the run less one in which nobody crosses, over the
-# handoffs. Each has 500 bytes a second to receive. Medians over rounds. Instructions by valgrind,
-# which has none for SHA-256: what computes that is left out. `bench/handoffs.sh LASTHOP [ROUNDS]`
+# Many mobile hosts that change cells, every check on: how much faster than real time a run is on
+# one core, what it keeps, and what a handoff costs: the run less one in which nobody crosses, over
+# the handoffs. Each host has 500 bytes a second to receive. Medians over rounds. Instructions by
+# valgrind, which has none for SHA-256: what computes that is left out.
+# `bench/handoffs.sh LASTHOP [ROUNDS]`
 set -euo pipefail
 lasthop=${1:?usage: bench/handoffs.sh PATH-OF-LASTHOP [ROUNDS]}
 rounds=${2:-3}
@@ -16,9 +17,9 @@ run() { # mobiles, cells, handoff, duration
   "$lasthop" bench handoffs --json "${link[@]}" \
     --mobiles "$1" --cells "$2" --handoff "$3" --duration "$4"
 }
-field() { sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p"; }
+field() { sed -n "s/.*\"$1\": \([0-9.][0-9.]*\).*/\1/p"; }
 median() { sort -n | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }'; }
-row() { # mobiles, cells
+row() { # mobiles, cells, gate
   local i
   for ((i = 1; i <= rounds; i++)); do
     echo "$1 mobile hosts, round $i of $rounds" >&2
@@ -31,15 +32,18 @@ row() { # mobiles, cells
     -v bytes="$(field peak_rss_bytes <"$scratch/$1.moving" | median)" \
     -v count="$(field handoffs <"$scratch/$1.moving" | median)" \
     -v gate="$3" 'BEGIN {
-      printf "%7d in %4d cells %8.2f x real time %8.0f MB %6.1f KB each %6.1f us per handoff", mobiles,
-        cells, seconds / cpu, bytes / 1e6, bytes / 1e3 / mobiles, (cpu - still) / count * 1e6
-      if (gate != "") printf "   gate %.1f: %s", gate, (seconds / cpu >= gate ? "met" : "missed")
+      factor = seconds / cpu
+      printf "%7d in %4d cells %8.2f x real time", mobiles, cells, factor
+      printf " %8.0f MB %6.1f KB each", bytes / 1e6, bytes / 1e3 / mobiles
+      printf " %6.1f us per handoff", (cpu - still) / count * 1e6
+      if (gate != "") printf "   gate %.1f: %s", gate, (factor >= gate ? "met" : "missed")
       print "" }'
 }
-instructions() { # handoff: those of a run of 200 hosts, without SHA-256
-  valgrind --tool=callgrind --callgrind-out-file="$scratch/calls" "$lasthop" bench handoffs --json \
-    "${link[@]}" --mobiles 200 --cells 10 --handoff "$1" --duration 16s \
-    >"$scratch/counted" 2>/dev/null
+# Those of a run of 200 hosts, with its report. `bench` reads a clock that valgrind does not have.
+instructions() { # handoff
+  valgrind --tool=callgrind --callgrind-out-file="$scratch/calls" "$lasthop" run --json --quiet \
+    --seeds 1 --jobs 1 --out "$scratch/out" "${link[@]}" --mobiles 200 --cells 10 \
+    --handoff "$1" --duration 16s >"$scratch/counted" 2>/dev/null
   callgrind_annotate --inclusive=yes --threshold=100 "$scratch/calls" 2>/dev/null |
     awk '{ count = $1; gsub(/,/, "", count) }
       /PROGRAM TOTALS/ { all = count }
@@ -52,7 +56,8 @@ row 100000 5000 0.1
 if command -v valgrind >/dev/null; then
   still_count=$(instructions $still)
   moving_count=$(instructions $moving)
-  awk -v all="$moving_count" -v still="$still_count" -v count="$(field handoffs <"$scratch/counted")" \
+  count=$(field handoffs <"$scratch/counted")
+  awk -v all="$moving_count" -v still="$still_count" -v count="$count" \
     'BEGIN { printf "a handoff: %.0f instructions beside SHA-256\n", (all - still) / count }'
 else
   echo "valgrind is not installed: no instructions (apt-get install valgrind)"
