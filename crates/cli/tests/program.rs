@@ -174,7 +174,7 @@ fn bad_options_and_files_exit_with_2() {
     let out = folder.path("out");
     let file = folder.file("a-file", "");
     let csv = folder.file("bad.csv", "time_s,event,packet\n1.0,data,zero\n");
-    let cases: [&[&str]; 14] = [
+    let cases: [&[&str]; 20] = [
         &["compare", "--rate", "2Mbps", "--out", &out],
         &["compare", "--nonsense"],
         &["compare", "--tcp", "bbr", "--sack", "off", "--out", &out],
