@@ -17,6 +17,7 @@ test:        ## everything that has to pass: format, lints, structure, tests, do
 
 bench: build ## the gates of the speed table, in one run
 	bash bench/sim.sh $(LASTHOP)
+	bash bench/handoffs.sh $(LASTHOP)
 
 bench-live:  ## the daemon's back ends beside the kernel's own forwarding (about 6 minutes)
 	bash bench/live.sh

@@ -214,10 +214,10 @@ pub(crate) struct LinkArgs {
     /// retries=forever for no last one, or none
     #[arg(long, value_name = "ARQ", help_heading = "Path")]
     pub(crate) arq: Option<String>,
-    /// Mobile hosts at the base station, 1 to 1024 (default 1): they share the air, one packet at a
-    /// time, and the base station's queue; each has errors and outages, a fixed host and traffic of
-    /// its own (in the lab, where there are up to 200, they share the radio's). With more than one
-    /// the table says how they share
+    /// Mobile hosts at the base station, 1 to 1024 (default 1), or among all cells, up to 262144:
+    /// they share the air, one packet at a time, and the base station's queue; each has errors and
+    /// outages, a fixed host and traffic of its own (in the lab, where there are up to 200, they
+    /// share the radio's). With more than one the table says how they share
     #[arg(long, value_name = "N", help_heading = "Path")]
     pub(crate) mobiles: Option<u32>,
     /// Which of them the scheme serves: all, or only the first, which shows what that costs its
@@ -254,7 +254,7 @@ pub(crate) struct LinkArgs {
     /// [map], walk (in the simulator only)
     #[arg(long, value_name = "LIST", help_heading = "Path")]
     pub(crate) handoff: Vec<String>,
-    /// Cells among which they move, in a ring (default 2)
+    /// Cells among which they move, in a ring, 2 to 65535 (default 2)
     #[arg(long, value_name = "N", help_heading = "Path")]
     pub(crate) cells: Option<u16>,
     /// Whether each cell has a channel of its own (per-cell, the default) or all share one, on
@@ -365,6 +365,8 @@ pub(crate) enum Scenario {
 pub(crate) enum Bench {
     /// One run of the simulator: independent fixed host - base station - mobile triples
     Sim(BenchSim),
+    /// One run of mobile hosts that change cells, as `run` makes it: checked and measured
+    Handoffs(BenchHandoffs),
 }
 
 #[derive(Debug, Args)]
@@ -387,6 +389,15 @@ pub(crate) struct BenchSim {
     /// Seed
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchHandoffs {
+    #[command(flatten)]
+    pub(crate) link: LinkArgs,
     /// One JSON document
     #[arg(long)]
     pub(crate) json: bool,

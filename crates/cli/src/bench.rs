@@ -1,7 +1,9 @@
-//! `lasthop bench sim`: the speed of the simulator, one run per call, without records and checks.
+//! `lasthop bench`: the speed of the simulator, one run per call. `sim` has neither records nor
+//! checks, `handoffs` all of them.
 
-use crate::args::BenchSim;
+use crate::args::{BenchHandoffs, BenchSim};
 use crate::error::Error;
+use crate::options;
 use node::scenario::{self, Amount, Axis, Queue, Scenario, Size};
 use node::{Draft, Plan};
 use serde::Serialize;
@@ -60,6 +62,80 @@ pub(crate) fn sim(args: &BenchSim) -> Result<(), Error> {
         );
     }
     Ok(())
+}
+
+#[derive(Serialize)]
+struct HandoffsReport<'a> {
+    mobiles: u32,
+    cells: u16,
+    handoff: String,
+    traffic: String,
+    scheme: &'a str,
+    tcp: &'a str,
+    simulated_s: f64,
+    handoffs: u64,
+    cpu_s: f64,
+    real_time_factor: f64,
+    events: u64,
+    ns_per_event: f64,
+    peak_rss_bytes: u64,
+    checks: &'static str,
+}
+
+pub(crate) fn handoffs(args: &BenchHandoffs) -> Result<(), Error> {
+    let scenario = options::scenario(&args.link)?;
+    let cases = scenario.cases();
+    let [case] = cases.as_slice() else {
+        let message = format!("bench handoffs: one run, but there are {} cases", cases.len());
+        return Err(Error::Usage(message));
+    };
+    let plan = Plan::new(&scenario, case).map_err(Error::usage)?;
+    if plan.roaming.is_none() {
+        let message = "--handoff none: expected one to measure, as in every=8s,gap=100ms";
+        return Err(Error::Usage(message.to_owned()));
+    }
+    let before = cpu_s();
+    let outcome = sim::run(&plan, scenario.seed, trace::Nothing);
+    let cpu_s = cpu_s() - before;
+    let simulated_s = outcome.ended_at.since(sansio::Instant::ZERO).as_secs_f64();
+    let report = HandoffsReport {
+        mobiles: scenario.mobiles,
+        cells: scenario.cells,
+        handoff: case.handoff.to_string(),
+        traffic: scenario.traffic.to_string(),
+        scheme: &case.scheme,
+        tcp: case.sender.name(),
+        simulated_s,
+        handoffs: outcome.measures.handoffs.as_ref().map_or(0, |handoffs| handoffs.crossings),
+        cpu_s,
+        real_time_factor: simulated_s / cpu_s,
+        events: outcome.events,
+        ns_per_event: cpu_s * 1e9 / outcome.events as f64,
+        peak_rss_bytes: peak_rss_bytes(),
+        checks: if outcome.failures.is_empty() { "passed" } else { "failed" },
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report).map_err(Error::usage)?);
+    } else {
+        println!(
+            "{} mobile hosts in {} cells, {}, {}: {} handoffs, {:.1} s in {:.2} CPU s = {:.2} x \
+             real time, {:.1} ns per event, {:.1} MB",
+            report.mobiles,
+            report.cells,
+            report.handoff,
+            report.scheme,
+            report.handoffs,
+            report.simulated_s,
+            report.cpu_s,
+            report.real_time_factor,
+            report.ns_per_event,
+            report.peak_rss_bytes as f64 / 1e6,
+        );
+    }
+    match outcome.failures.first() {
+        Some(first) => Err(Error::Failed(Some(format!("an invariant is broken: {first}")))),
+        None => Ok(()),
+    }
 }
 
 /// The scenario that other simulators were measured with: fixed host - 10 Mbit/s, 1 ms - base

@@ -60,6 +60,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         Command::Scenario(Scenario::Check { file }) => options::check(file),
         Command::Schemes { json } => list::schemes(*json),
         Command::Bench(Bench::Sim(options)) => bench::sim(options),
+        Command::Bench(Bench::Handoffs(options)) => bench::handoffs(options),
         Command::Assess(assess) => assess::assess(assess, arguments.quiet),
         Command::Oracle(Oracle::Ns2Tcp(options)) => oracle::ns2_tcp(options),
     }

@@ -174,7 +174,7 @@ fn bad_options_and_files_exit_with_2() {
     let out = folder.path("out");
     let file = folder.file("a-file", "");
     let csv = folder.file("bad.csv", "time_s,event,packet\n1.0,data,zero\n");
-    let cases: [&[&str]; 14] = [
+    let cases: [&[&str]; 20] = [
         &["compare", "--rate", "2Mbps", "--out", &out],
         &["compare", "--nonsense"],
         &["compare", "--tcp", "bbr", "--sack", "off", "--out", &out],
@@ -189,6 +189,22 @@ fn bad_options_and_files_exit_with_2() {
         &["oracle", "ns2-tcp", "--tcp", "rino", "--drops", "14", &csv],
         &["oracle", "ns2-tcp", "--tcp", "reno", "--drops", "14", &csv],
         &["bench", "sim", "--flows", "0"],
+        &["bench", "handoffs", "--schemes", "plain", "--tcp", "cubic"],
+        &["bench", "handoffs", "--handoff", "every=8s,overlap", "--schemes", "plain,snoop"],
+        &["compare", "--mobiles", "1025", "--out", &out],
+        &["compare", "--mobiles", "262145", "--handoff", "every=8s,gap=0s", "--out", &out],
+        &["compare", "--mobiles", "100000", "--handoff", "none,every=8s,gap=0s", "--out", &out],
+        &[
+            "compare",
+            "--mobiles",
+            "100000",
+            "--cells",
+            "500",
+            "--handoff",
+            "every=8s,overlap",
+            "--out",
+            &out,
+        ],
     ];
     for arguments in cases {
         let output = lasthop(arguments);
@@ -347,6 +363,17 @@ fn schemes_and_bench_print_what_the_contract_says() {
         assert!(!bench[field].is_null(), "{field}");
     }
     assert_eq!(bench["data_packets"], 3 * 69, "100 kB are 69 segments of 1460 bytes");
+
+    let options = "--mobiles 30 --cells 3 --handoff every=8s,first=4s,gap=100ms --schemes plain \
+                   --tcp cubic --traffic request:500B,every=1s --duration 10s --json";
+    let options: Vec<&str> = ["bench", "handoffs"].into_iter().chain(options.split(' ')).collect();
+    let bench = lasthop(&options);
+    let bench: Value = serde_json::from_slice(&bench.stdout).expect("JSON");
+    for field in ["cpu_s", "real_time_factor", "events", "ns_per_event", "peak_rss_bytes"] {
+        assert!(bench[field].as_f64().is_some_and(|value| value > 0.0), "{field}");
+    }
+    assert_eq!(bench["handoffs"], 30, "each host crosses once in 10 s");
+    assert_eq!((&bench["simulated_s"], &bench["checks"]), (&10.0.into(), &"passed".into()));
 }
 
 #[test]

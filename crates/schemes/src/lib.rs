@@ -115,6 +115,15 @@ impl Scheme {
             Scheme::Window(agent) => agent.config().held_bytes_max,
         }
     }
+
+    /// Packets that wait with the scheme, sent on to nobody yet.
+    pub fn kept(&self) -> impl Iterator<Item = &sansio::PacketRef> {
+        let window = match self {
+            Scheme::Window(agent) => Some(agent),
+            Scheme::Plain(_) | Scheme::Snoop(_) => None,
+        };
+        window.into_iter().flat_map(|agent| agent.packets())
+    }
 }
 
 impl Engine for Scheme {

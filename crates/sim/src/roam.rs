@@ -205,8 +205,7 @@ impl Roam {
         let mut first = vec![Vec::new(); usize::from(layout.cells)];
         for (mobile, movement) in (0..).zip(&movements) {
             first[usize::from(movement.first().0)].push(mobile);
-            let reached = (0..layout.cells).filter(|cell| movement.reaches(Cell(*cell)));
-            reached.for_each(|cell| members[usize::from(cell)].push(mobile));
+            movement.reached().for_each(|Cell(cell)| members[usize::from(cell)].push(mobile));
         }
         let machines = machines(plan, roaming, (&movements, &first), seed);
         let nodes = machines.into_iter().map(|machine| Node { machine, armed: NEVER }).collect();
@@ -224,8 +223,10 @@ impl Roam {
 
     /// True if frames pass between a mobile host and a cell's base station now.
     pub(crate) fn reaches(&self, mobile: NodeId, cell: u16) -> bool {
-        let movement = self.movements.get(self.number_of(mobile));
-        movement.is_some_and(|movement| movement.reaches(Cell(cell)))
+        let number = self.number_of(mobile);
+        let reaches = self.members(cell).binary_search(&(number as u32)).is_ok();
+        debug_assert_eq!(reaches, self.movements[number].reaches(Cell(cell)), "members are true");
+        reaches
     }
 
     /// The number of a mobile host.

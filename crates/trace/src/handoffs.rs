@@ -9,10 +9,10 @@
 //! only where data was outstanding at the crossing. What is under way at a crossing, beyond the
 //! air or in the queue of an old cell, still arrives; so the first ACK after it tells nothing.
 
+use crate::by_node::ByNode;
 use crate::{CellChange, NodeId, Record, What};
 use core::net::{IpAddr, Ipv4Addr};
 use sansio::{DropReason, Duration, EventKind, HandoffStage, Instant, Packet, Payload};
-use std::collections::BTreeMap;
 
 /// The handoffs of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub(crate) struct Meter {
     handoffs: Handoffs,
     /// A clock says where hosts go.
     is_driven: bool,
-    mobiles: BTreeMap<NodeId, UnderWay>,
+    mobiles: ByNode<UnderWay>,
 }
 
 impl Meter {

@@ -6,6 +6,7 @@
 //!
 //! An [`Observer`] is a type parameter of the driver: with [`Nothing`], no record is even made.
 
+mod by_node;
 pub mod captures;
 pub mod checks;
 mod flows;

@@ -18,14 +18,17 @@
 //!   station sends again is a packet of its own.
 //! - *packets at the base station*: those that reach it from either side; each is looked at.
 
+mod hosts;
+mod last_hop;
+
 use crate::flows::Flows;
 use crate::handoffs::{self, Handoffs, Pause, is_broadcast};
 use crate::{CellChange, NodeId, Observer, Record, Role, What};
+use hosts::Ends;
+use last_hop::LastHop;
 use sansio::{
-    BitRate, Cause, Duration, EventKind, FlowKey, Instant, Packet, PacketId, Payload, Side,
-    StreamId,
+    BitRate, Cause, Duration, EventKind, FlowKey, Instant, Packet, Payload, Side, StreamId,
 };
-use std::collections::VecDeque;
 use wire::tcp::{Flags, Seq};
 
 /// One transfer of a run.
@@ -143,16 +146,12 @@ pub struct Measures {
 pub struct Meter {
     roles: Vec<Role>,
     specs: Vec<TransferSpec>,
+    ends: Ends,
     progress: Vec<Progress>,
     senders: Flows<Sent>,
     measures: Measures,
     handoffs: Option<Box<handoffs::Meter>>,
-    /// The idle last hop, toward the mobile host and back.
-    idle: Option<[Idle; 2]>,
-    /// Packets with payload in the last hop in the order in which they entered, which is almost
-    /// that in which they leave: since when, and what they would take if it were idle.
-    in_last_hop: VecDeque<(PacketId, Instant, Duration)>,
-    queue_delays: Vec<Duration>,
+    last_hop: LastHop,
 }
 
 /// Where a transfer stands.
@@ -186,8 +185,12 @@ impl Meter {
     /// A meter for these machines and transfers.
     pub fn new(roles: Vec<Role>, specs: Vec<TransferSpec>) -> Self {
         let moves = roles.contains(&Role::Router);
+        let stations = roles.iter().filter(|role| **role == Role::BaseStation).count();
         Meter {
             handoffs: moves.then(Box::default),
+            // Beside each other they share no air, and few packets are on each.
+            last_hop: LastHop::new(if moves { stations } else { 1 }),
+            ends: Ends::new(&specs),
             roles,
             progress: vec![Progress::default(); specs.len()],
             measures: Measures {
@@ -196,16 +199,13 @@ impl Meter {
             },
             specs,
             senders: Flows::new(),
-            idle: None,
-            in_last_hop: VecDeque::new(),
-            queue_delays: Vec::new(),
         }
     }
 
     /// Measures queue delays, too, against the last hop when it is idle: toward the mobile host,
     /// and back.
     pub fn with_idle(mut self, idle: [Idle; 2]) -> Self {
-        self.idle = Some(idle);
+        self.last_hop.idle = Some(idle);
         self
     }
 
@@ -235,13 +235,7 @@ impl Meter {
             progress.end_handoff(transfer, now);
         }
         self.measures.handoffs = self.handoffs.map(|handoffs| handoffs.finish());
-        let mut quantile = |percent: usize| {
-            let last = self.queue_delays.len().checked_sub(1)?;
-            let place = (last * percent).div_ceil(100);
-            Some(*self.queue_delays.select_nth_unstable(place).1)
-        };
-        let pair = quantile(50).zip(quantile(99));
-        self.measures.queue_delay = pair.map(|(p50, p99)| QueueDelay { p50, p99 });
+        self.measures.queue_delay = self.last_hop.finish();
         self.measures
     }
 
@@ -253,23 +247,6 @@ impl Meter {
             Some(index)
         } else {
             self.specs.iter().position(is)
-        }
-    }
-
-    fn enter_last_hop(&mut self, node: NodeId, packet: &Packet, now: Instant) {
-        let Some([down, up]) = self.idle.filter(|_| !packet.payload.is_empty()) else { return };
-        let base = self.roles.get(node.0 as usize) == Some(&Role::BaseStation);
-        let idle = if base { down } else { up };
-        let alone = idle.rate.time_for(packet.bytes()) + idle.fixed;
-        self.in_last_hop.push_back((packet.id, now, alone));
-    }
-
-    /// It arrived, or was lost on the air.
-    fn leave_last_hop(&mut self, packet: &Packet, now: Instant) {
-        let mut inside = self.in_last_hop.iter();
-        let place = inside.position(|(id, ..)| *id == packet.id);
-        if let Some((_, since, alone)) = place.and_then(|place| self.in_last_hop.remove(place)) {
-            self.queue_delays.push(now.since(since).saturating_sub(alone));
         }
     }
 
@@ -344,8 +321,8 @@ impl Meter {
             return;
         }
         sent.acknowledged = Some(tcp.ack);
-        let here = |spec: &TransferSpec| spec.sender == node;
-        let index = sent.transfer.or_else(|| self.specs.iter().position(here));
+        let sent_here = |index: &usize| self.specs[*index].sender == node;
+        let index = sent.transfer.or_else(|| self.ends.of(node).find(sent_here));
         let Some(index) = index else { return };
         let (transfer, progress) = (&mut self.measures.transfers[index], &mut self.progress[index]);
         end_wait(&mut progress.sender_waits_since, &mut transfer.stalls_after_outage, now);
@@ -386,14 +363,14 @@ impl Meter {
 
     /// A mobile host goes from one cell to another.
     fn on_crossing(&mut self, node: NodeId, now: Instant) {
-        for (index, spec) in self.specs.iter().enumerate() {
+        for index in self.ends.of(node) {
             let transfer = &mut self.measures.transfers[index];
-            if ![spec.sender, spec.receiver].contains(&node) || transfer.complete {
+            if transfer.complete {
                 continue;
             }
             let progress = &mut self.progress[index];
             progress.end_handoff(transfer, now);
-            if outstanding(&self.senders, spec.sender, index).is_some() {
+            if outstanding(&self.senders, self.specs[index].sender, index).is_some() {
                 progress.sender_pause = Pause::since(now);
                 progress.receiver_pause = Pause::since(now);
             }
@@ -449,13 +426,14 @@ impl Observer for Meter {
             What::Sent { side, packet, .. } => {
                 self.on_sent(node, packet);
                 if self.is_air(node, side) {
-                    self.enter_last_hop(node, packet, now);
+                    let is_down = self.roles.get(node.0 as usize) == Some(&Role::BaseStation);
+                    self.last_hop.enter(packet, is_down, now);
                 }
             }
             What::Arrived { side, packet } => {
                 if self.is_air(node, side) {
                     self.measures.air_bytes += u64::from(packet.bytes());
-                    self.leave_last_hop(packet, now);
+                    self.last_hop.leave(packet, now);
                 }
                 match self.roles.get(node.0 as usize) {
                     Some(Role::BaseStation) => self.measures.base_station_packets += 1,
@@ -466,15 +444,12 @@ impl Observer for Meter {
             What::Lost { side, packet, .. } => {
                 if self.is_air(node, side) {
                     self.measures.air_bytes += u64::from(packet.bytes());
-                    self.leave_last_hop(packet, now);
+                    self.last_hop.leave(packet, now);
                 }
                 self.measures.lost += u64::from(!is_broadcast(packet));
             }
             What::QueueFull { packet, .. } => {
-                // It is the last that entered.
-                if self.in_last_hop.back().is_some_and(|(id, ..)| *id == packet.id) {
-                    self.in_last_hop.pop_back();
-                }
+                self.last_hop.refuse(packet);
                 self.measures.queue_full += 1;
             }
             What::Delivered { payload } => self.on_delivered(node, payload, now),

@@ -205,6 +205,10 @@ impl Dwell {
         Duration::from_nanos(stay.max(0.0) as u64).max(self.spec.settled())
     }
 
+    pub(super) fn reached(&self) -> &[Cell] {
+        &self.reached
+    }
+
     pub(super) fn reaches(&self, cell: Cell) -> bool {
         self.reached.contains(&cell)
     }

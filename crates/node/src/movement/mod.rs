@@ -102,6 +102,14 @@ impl Movement {
         }
     }
 
+    /// The cells that reach the host, after all changes so far.
+    pub fn reached(&self) -> Box<dyn Iterator<Item = Cell> + '_> {
+        match self {
+            Movement::Dwell(dwell) => Box::new(dwell.reached().iter().copied()),
+            Movement::Path(path) => Box::new(path.reached()),
+        }
+    }
+
     /// The signal of a cell's base station at the host at `now`; `None` if it is below [`FLOOR`].
     pub fn signal(&self, cell: Cell, now: Instant) -> Option<Decibel> {
         let signal = match self {

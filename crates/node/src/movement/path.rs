@@ -286,6 +286,10 @@ impl Path {
         self.due.extend(before.iter().filter(gone).map(|near| Change::Lost(near.cell)));
     }
 
+    pub(super) fn reached(&self) -> impl Iterator<Item = Cell> {
+        self.near.iter().filter(|near| near.reaches).map(|near| near.cell)
+    }
+
     pub(super) fn reaches(&self, cell: Cell) -> bool {
         self.near.iter().any(|near| near.cell == cell && near.reaches)
     }

@@ -32,7 +32,7 @@ use mobility::agents::{AdvertiserConfig, ListConfig};
 use mobility::beacon::{ListenerConfig, Sender};
 use mobility::clock::Clock;
 use mobility::mobile::Roaming as By;
-use mobility::registration::{home, mobile};
+use mobility::registration::{foreign, home, mobile};
 use mobility::{choice, handoff, multicast};
 use sansio::{Duration, Instant, Random};
 use schemes::stack::{Stack, StackError};
@@ -296,6 +296,10 @@ impl Agents {
             first_advertisement_at,
             mtu_bytes: Self::MTU_BYTES,
             handoff: handoff::station::Config { visitors_max: visitors, ..config.handoff },
+            foreign: foreign::Config {
+                visitors_max: config.foreign.visitors_max.max(visitors),
+                ..config.foreign
+            },
             multicast: multicast::station::Config { mobiles_max: visitors, ..config.multicast },
             ..config
         };

@@ -10,7 +10,6 @@ use super::map::Map;
 use super::names::{Channel, Departures, Direction, Hosts, Radio, Sender, Served, Switch};
 use super::quantity::{Percent, Queue, Rate, Size, Time};
 use super::recorded::{Files, Recorded};
-use crate::cell::MOBILES_MAX;
 use crate::roaming::Style;
 use sansio::Duration;
 use schemes::stack::{self, StackError};
@@ -428,9 +427,7 @@ impl Scenario {
         };
         let recorded = &self.recorded;
         let capacity = recorded.down_capacity.is_some() || recorded.up_capacity.is_some();
-        if !(1..=MOBILES_MAX).contains(&self.mobiles) {
-            return refuse("mobiles", &self.mobiles, "1 to 1024");
-        }
+        self.check_mobiles()?;
         if self.mobiles == 1 && self.served == Served::First {
             return refuse("served", &self.served, "all, or more than one of mobiles beside it");
         }

@@ -5,9 +5,10 @@ use super::document::{Axis, Scenario, SettingError};
 use super::map::Map;
 use super::names::{Channel, Served};
 use super::quantity::{Percent, QuantityError, Time, as_text, fields};
+use crate::cell;
 use crate::movement::dwell;
 use crate::roaming::Style;
-use crate::roaming::address::STATIONS_MAX;
+use crate::roaming::address::{self, STATIONS_MAX};
 use core::fmt;
 use core::str::FromStr;
 
@@ -68,6 +69,11 @@ pub enum Border {
 as_text!(Handoff);
 
 impl Handoff {
+    /// True if all cells reach all the time.
+    fn is_everywhere(&self) -> bool {
+        matches!(self, Handoff::Crossings(Crossings { border: Border::Overlap, .. }))
+    }
+
     /// For how long nothing reaches after a crossing, in seconds; `None` if something always does.
     pub fn gap_s(&self) -> Option<f64> {
         match self {
@@ -208,6 +214,20 @@ impl fmt::Display for Crossings {
 }
 
 impl Scenario {
+    /// How many mobile hosts there may be.
+    pub(super) fn check_mobiles(&self) -> Result<(), SettingError> {
+        let moves = self.handoff.0.iter().all(|handoff| *handoff != Handoff::None);
+        let (max, expected) = match moves {
+            true => (address::MOBILES_MAX, "1 to 262144 beside a handoff"),
+            false => (cell::MOBILES_MAX, "1 to 1024 where all share one base station"),
+        };
+        if (1..=max).contains(&self.mobiles) {
+            return Ok(());
+        }
+        let (value, expected) = (self.mobiles.to_string(), expected.to_owned());
+        Err(SettingError { key: "mobiles", value, expected })
+    }
+
     /// What cannot be beside mobile hosts that change cells.
     pub(super) fn check_handoffs(&self) -> Result<(), SettingError> {
         let refuse = |key, value: &dyn core::fmt::Display, expected: &str| {
@@ -231,7 +251,18 @@ impl Scenario {
         };
         self.check_walk()?;
         if !(2..=STATIONS_MAX).contains(&self.cells) {
-            return refuse("cells", &self.cells, "2 to 4096 beside a handoff");
+            return refuse("cells", &self.cells, "2 to 65535 beside a handoff");
+        }
+        let everywhere = self.handoff.0.iter().find(|handoff| handoff.is_everywhere());
+        if let Some(handoff) = everywhere
+            && u64::from(self.mobiles) * u64::from(self.cells) > REACHED_MAX
+        {
+            let expected = format!(
+                "overlap=1s or gap=0.1s beside {} mobiles in {} cells, all of which would reach \
+                 everybody: {REACHED_MAX} such pairs at most",
+                self.mobiles, self.cells
+            );
+            return refuse("handoff", handoff, &expected);
         }
         if self.channel == Channel::Shared && self.cells > SHARED_CELLS_MAX {
             let expected = format!("per-cell beside cells = {}: 16 share one at most", self.cells);
@@ -278,6 +309,9 @@ impl Scenario {
         self.map.as_ref().map_or(Ok(()), Map::check)
     }
 }
+
+/// Pairs of a cell and a mobile host that it reaches, at most: every beacon comes to each.
+const REACHED_MAX: u64 = 1 << 22;
 
 /// The layer that sends what it holds through a tunnel to the next base station (MCAST-19).
 const TUNNELS: &str = "window-station";

@@ -58,6 +58,11 @@ impl Buffer {
     pub(super) fn into_packets(self) -> VecDeque<PacketRef> {
         self.packets
     }
+
+    /// The same, which stay.
+    pub(super) fn packets(&self) -> impl Iterator<Item = &PacketRef> {
+        self.packets.iter()
+    }
 }
 
 /// Packets held of one flow, however short they are: 80 000 bytes in segments of 80.

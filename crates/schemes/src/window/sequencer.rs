@@ -71,4 +71,9 @@ impl Sequencer {
     pub(super) fn into_packets(self) -> VecDeque<PacketRef> {
         self.held
     }
+
+    /// The same, which stay.
+    pub(super) fn packets(&self) -> impl Iterator<Item = &PacketRef> {
+        self.held.iter()
+    }
 }

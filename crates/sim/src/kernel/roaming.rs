@@ -119,14 +119,16 @@ impl<O: Observer> Kernel<O> {
         }
     }
 
-    /// What base stations keep for mobile hosts that may come (MCAST-5), and what is on its way
-    /// between the router and them.
+    /// What base stations keep for mobile hosts that may come (MCAST-5), or whose window is closed
+    /// (WINC-BS), and what is on its way between the router and them.
     pub(crate) fn kept(&self) -> Vec<(NodeId, PacketId)> {
         let mut kept = Vec::new();
         for (node, entry) in (0..).map(NodeId).zip(&self.nodes) {
             match &entry.machine {
                 Machine::Cellular(cellular) => {
-                    let packets = cellular.station.mobility().member().packets();
+                    let station = &cellular.station;
+                    let packets = station.mobility().member().packets();
+                    let packets = packets.chain(station.scheme().kept());
                     kept.extend(packets.map(|packet| (node, packet.id)));
                 }
                 Machine::Router(router) => {

@@ -2,6 +2,7 @@
 //! by the handoff, and all invariants hold.
 
 mod link_state;
+mod many;
 mod snoop;
 
 use link::preset::Pair;

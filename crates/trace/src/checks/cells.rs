@@ -2,6 +2,7 @@
 //! is complete; nothing goes round; no registration is asked for again and again.
 
 use super::Failures;
+use crate::by_node::ByNode;
 use crate::{NodeId, Record, Role, What};
 use core::net::{IpAddr, Ipv4Addr};
 use sansio::{Duration, EventKind, HandoffStage, Instant, Packet, Payload, Side, Transport};
@@ -12,14 +13,16 @@ use std::collections::BTreeMap;
 pub struct Cells {
     /// The cell of each base station.
     stations: BTreeMap<NodeId, u16>,
-    /// By home address, as each sends from it.
-    mobiles: BTreeMap<IpAddr, Mobile>,
+    /// Who has sent something.
+    mobiles: ByNode<Mobile>,
+    /// Whose home address it is: as each sends from it.
+    owners: BTreeMap<IpAddr, NodeId>,
 }
 
 /// What is known of a mobile host.
 #[derive(Clone, Copy, Debug)]
 struct Mobile {
-    node: NodeId,
+    home: IpAddr,
     /// The only base station that may forward to it, and since when; none during a handoff.
     served: Option<(u16, Instant)>,
     /// Requests since the last answer or the last change of the cell.
@@ -44,16 +47,15 @@ impl Cells {
         let nodes = (0..).map(NodeId).zip(roles);
         let stations = nodes.filter(|(_, role)| **role == Role::BaseStation).map(|(node, _)| node);
         let stations = stations.zip(0..).collect();
-        let mobiles = BTreeMap::new();
-        roles.contains(&Role::Router).then_some(Cells { stations, mobiles })
+        let (mobiles, owners) = (ByNode::default(), BTreeMap::new());
+        roles.contains(&Role::Router).then_some(Cells { stations, mobiles, owners })
     }
 
     pub(super) fn record(&mut self, record: &Record<'_>, role: Role, failures: &mut Failures) {
         let mut fail = |what: String| failures.add("cells", record.at, record.node, what);
         match record.what {
             What::Sent { packet, .. } if role == Role::MobileHost => {
-                let new = Mobile { node: record.node, served: None, requests: 0 };
-                let mobile = self.mobiles.entry(packet.ip.source).or_insert(new);
+                let Some(mobile) = self.sender(record.node, packet.ip.source) else { return };
                 mobile.requests += u32::from(is_to(packet, REGISTRATION));
                 if mobile.requests > REQUESTS_MAX {
                     mobile.requests = 0;
@@ -62,14 +64,15 @@ impl Cells {
             }
             What::Sent { side: Side::RADIO, packet, .. } if role == Role::BaseStation => {
                 let cell = self.stations.get(&record.node).copied();
-                let mobile = self.mobiles.get(&packet.ip.destination);
+                let to = packet.ip.destination;
+                let is_tcp = packet.as_tcp().is_some();
+                let owner = self.owners.get(&to).filter(|_| is_tcp);
+                let mobile = owner.and_then(|owner| self.mobiles.get(owner));
                 if let (Some(cell), Some((serving, since))) =
                     (cell, mobile.and_then(|it| it.served))
-                    && packet.as_tcp().is_some()
                     && cell != serving
                     && record.at > since + GRACE
                 {
-                    let to = packet.ip.destination;
                     fail(format!("base station {cell} forwards to {to}, which {serving} serves"));
                 }
             }
@@ -96,21 +99,32 @@ impl Cells {
         if to == IpAddr::V4(Ipv4Addr::BROADCAST) {
             return;
         }
-        if let Some(mobile) = self.mobiles.get_mut(&to).filter(|mobile| mobile.node == node) {
-            if is_from(packet, REGISTRATION) {
-                mobile.requests = 0;
+        let is_other_s = match self.mobiles.get_mut(&node) {
+            Some(mobile) if mobile.home == to => {
+                if is_from(packet, REGISTRATION) {
+                    mobile.requests = 0;
+                }
+                false
             }
-            return;
-        }
-        // Who has sent nothing yet gets the first packet of a connection.
-        if self.mobiles.contains_key(&to) || self.mobiles.values().any(|one| one.node == node) {
+            Some(_) => true,
+            // Who has sent nothing yet gets the first packet of a connection.
+            None => self.owners.contains_key(&to),
+        };
+        if is_other_s {
             fail(format!("packet {} to {to} arrives at another host", packet.id));
         }
     }
 
+    /// A mobile host that sends from an address; `None` if that is another one's.
+    fn sender(&mut self, node: NodeId, source: IpAddr) -> Option<&mut Mobile> {
+        if self.mobiles.get(&node).is_none() && *self.owners.entry(source).or_insert(node) == node {
+            self.mobiles.insert(node, Mobile { home: source, served: None, requests: 0 });
+        }
+        self.mobiles.get_mut(&node)
+    }
+
     fn on_stage(&mut self, record: &Record<'_>, stage: HandoffStage, station: Option<u16>) {
-        let mobile = self.mobiles.values_mut().find(|mobile| mobile.node == record.node);
-        let Some(mobile) = mobile else { return };
+        let Some(mobile) = self.mobiles.get_mut(&record.node) else { return };
         match stage {
             HandoffStage::Begun => (mobile.served, mobile.requests) = (None, 0),
             HandoffStage::Complete => {

@@ -6,7 +6,7 @@ use super::ids::IdSet;
 use crate::handoffs::is_broadcast;
 use crate::{NodeId, Record, Role, What};
 use sansio::{Instant, Packet, PacketId, Payload};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Where every packet is.
 #[derive(Clone, Debug, Default)]
@@ -14,12 +14,13 @@ pub struct Conservation {
     /// In a hop: queued or on the air.
     under_way: IdSet,
     /// Arrived at a base station, neither sent on nor dropped: the last one to arrive, which most
-    /// often goes on at once, and the others.
-    arrived: Option<(NodeId, PacketId)>,
-    held: BTreeSet<(NodeId, PacketId)>,
-    /// Went on at a base station as a changed copy, whose parent it is.
-    derived: BTreeSet<(NodeId, PacketId)>,
+    /// often goes on at once, and the others. True if a changed copy went on, whose parent it is.
+    arrived: Option<(Held, bool)>,
+    held: BTreeMap<Held, bool>,
 }
+
+/// Where it is, and which.
+type Held = (NodeId, PacketId);
 
 impl Conservation {
     pub(super) fn record(&mut self, record: &Record<'_>, role: Role, failures: &mut Failures) {
@@ -34,7 +35,7 @@ impl Conservation {
                 }
                 let passed_on = self.let_go((node, packet.id)) || self.enters_tunnel(node, packet);
                 if let Some(parent) = packet.parent.filter(|_| !passed_on && role.forwards()) {
-                    self.derived.insert((node, parent));
+                    self.note_copy((node, parent));
                 }
                 // Messages of its own are no TCP.
                 let is_own = packet.parent.is_none() && packet.as_tcp().is_some();
@@ -48,10 +49,10 @@ impl Conservation {
                     fail(packet, "arrived without being under way");
                 }
                 if role.forwards() {
-                    self.held.extend(self.arrived.replace((node, packet.id)));
+                    self.held.extend(self.arrived.replace(((node, packet.id), false)));
                 }
                 if let (Payload::Tunnel(inner), Role::BaseStation) = (&packet.payload, role) {
-                    self.held.insert((node, inner.id));
+                    self.held.entry((node, inner.id)).or_insert(false);
                 }
             }
             What::Lost { packet, .. } | What::QueueFull { packet, .. } => {
@@ -82,16 +83,28 @@ impl Conservation {
 
     /// A base station has a packet no more; false if it had not.
     #[inline]
-    fn let_go(&mut self, packet: (NodeId, PacketId)) -> bool {
+    fn let_go(&mut self, packet: Held) -> bool {
         match self.arrived {
-            Some(arrived) if arrived == packet => self.arrived.take().is_some(),
-            _ => self.held.remove(&packet),
+            Some((arrived, _)) if arrived == packet => self.arrived.take().is_some(),
+            _ => self.held.remove(&packet).is_some(),
+        }
+    }
+
+    /// A changed copy went on of a packet that a base station has, or has not any more.
+    fn note_copy(&mut self, packet: Held) {
+        match &mut self.arrived {
+            Some((arrived, has_copy)) if *arrived == packet => *has_copy = true,
+            _ => {
+                if let Some(has_copy) = self.held.get_mut(&packet) {
+                    *has_copy = true;
+                }
+            }
         }
     }
 
     pub(super) fn finish(&mut self, under_way: usize, now: Instant, failures: &mut Failures) {
         self.held.extend(self.arrived.take());
-        for (node, id) in self.held.difference(&self.derived) {
+        for ((node, id), _) in self.held.iter().filter(|(_, has_copy)| !**has_copy) {
             let what = format!("packet {id} arrived and was neither sent on nor dropped");
             failures.add("conservation", now, *node, what);
         }

@@ -15,6 +15,7 @@
 //! room, or nobody there for whom they wait.
 
 mod config;
+mod kept;
 mod sequenced;
 
 pub use super::sequencer::Waits;
