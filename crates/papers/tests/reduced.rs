@@ -95,7 +95,7 @@ fn window_control_does_what_onoe_and_others_say() {
             "EXP-WINC-1" | "EXP-WINC-3" | "EXP-WINC-F12-c" => Verdict::Within,
             "EXP-WINC-7-11a" | "EXP-WINC-F12-a" | "EXP-WINC-F12-f" => Verdict::NoTarget,
             // Findings; the page says why.
-            "EXP-WINC-b-4" | "EXP-WINC-c-3" | "EXP-WINC-F12-e" => Verdict::Fails,
+            "EXP-WINC-b-4" | "EXP-WINC-c-3" | "EXP-WINC-d-2" | "EXP-WINC-F12-e" => Verdict::Fails,
             "EXP-WINC-F12-d" => Verdict::Outside,
             // Decided by when the agents of few seeds advertise themselves.
             "EXP-WINC-F12-b" => continue,

@@ -173,6 +173,11 @@ fn halved(results: &Results) -> Judged {
     Judged::shape(unit, tahoe, "0.35 to 0.7, each sender", points.iter().map(each).collect())
         .with_theirs(0.5)
         .with_points(points.to_vec())
+        .because(
+            "Duplicate ACKs by reordering take Tahoe back to a window of one segment; the others \
+             halve it."
+                .to_owned(),
+        )
 }
 
 fn interleave(results: &Results) -> Judged {

@@ -92,8 +92,8 @@ fn gain(
     .because(match version {
         3 => "As EXP-WINC-F12-e has it; beside it, 160 KB/s throughout would be the most that can \
               be gained, and our (a) is above the 62 KB/s that their gain implies \
-              (EXP-WINC-F12-f): it restarts as theirs, but recovers from a higher ssthresh in the runs in which the \
-              new agent advertises itself early."
+              (EXP-WINC-F12-f): it restarts as theirs, but recovers from a higher \
+              ssthresh in the runs in which the new agent advertises itself early."
             .into(),
         _ => String::new(),
     })

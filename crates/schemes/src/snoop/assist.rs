@@ -23,6 +23,7 @@ use super::Context;
 use super::cache::Entry;
 use super::config::{Config, Repair};
 use super::flow::Flow;
+use super::ramp::Pipe;
 use super::restart::{self, Phase};
 use super::timers::DELAYED_ACK;
 use sansio::{Duration, Instant, Sink};
@@ -91,7 +92,7 @@ fn ramp_if_faster(
         let hop = flow.round_trip.shortest();
         // What fitted took the loaded round trip of the whole path.
         let segments = fitted * hop.as_nanos() / (window + wired).as_nanos().max(1);
-        let pipe = restart::Pipe::new(segments.max(LEAST), hop);
+        let pipe = Pipe::new(segments.max(LEAST), hop);
         restart::ramp(flow, (settled_at, pipe), context, now);
     }
     is_faster

@@ -10,8 +10,8 @@
 //! Map, by the paper's words: `data` (`snoop_data()`), `ack` (`snoop_ack()`), `cache`,
 //! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
 //! `resend` (a local retransmission). What today adds: `sack` and `repair` (every hole at once),
-//! `disclosure` (which losses the sender learns of), `restart` (after an outage), `hosts`
-//! (what the flows of one mobile host tell of each other), `assist` (senders without SACK),
+//! `disclosure` (which losses the sender learns of), `restart` and `ramp` (after an outage),
+//! `hosts` (what the flows of one mobile host tell of each other), `assist` (senders without SACK),
 //! `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on probes), `view`
 //! (what an operator sees), `mirror` (across a handoff). The other direction, from the mobile host:
 //! `nack`, with `uplink` for the state of one connection. [`config`] has every parameter and the
@@ -37,6 +37,7 @@ mod handshake;
 mod hosts;
 mod mirror;
 mod nack;
+mod ramp;
 mod repair;
 mod resend;
 mod restart;

@@ -61,7 +61,9 @@ impl Conservation {
                 }
             }
             What::Discarded { packet, .. } => {
-                if !self.let_go((node, packet.id)) && role.forwards() {
+                // Together with what is inside.
+                let had = self.let_go((node, packet.id)) || self.enters_tunnel(node, packet);
+                if !had && role.forwards() {
                     fail(packet, "was dropped by a base station that did not have it");
                 }
             }
