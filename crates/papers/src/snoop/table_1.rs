@@ -186,8 +186,9 @@ fn frequent_handoffs(results: &Results) -> Judged {
     .because(format!(
         "What waits at the old base station is sent by both. With 64 KB in flight {:.1} segments \
          do, and all twelve kept are sent again: 0.1 s of air. With 8 KiB {:.1} do, and the loss \
-         is {:.2} %. The published 2.1 % are the air of 3 packets, and in 40 ms, the longest that \
-         the old base station's last packet took (EXP-SN-F10-V), 5 are sent: theirs had a short queue.",
+         is {:.2} %. The published 2.1 % are the air of 3 packets, and in 40 ms, the longest \
+         that the old base station's last packet took (EXP-SN-F10-V), 5 are sent: theirs had \
+         a short queue.",
         queued(often),
         queued(short_often),
         loss_percent(short_often, short_never),
