@@ -366,7 +366,7 @@ pub(crate) enum Bench {
     /// One run of the simulator: independent fixed host - base station - mobile triples
     Sim(BenchSim),
     /// One run of mobile hosts that change cells, as `run` makes it: checked and measured
-    Handoffs(BenchHandoffs),
+    Handoffs(Box<BenchHandoffs>),
 }
 
 #[derive(Debug, Args)]
