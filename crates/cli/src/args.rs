@@ -251,7 +251,7 @@ pub(crate) struct LinkArgs {
     /// Mobile hosts change cells, as in every=8s,overlap or every=8s,gap=0.5s,rendezvous=1s, with
     /// sd=0.1s, first=40s, times=3, overlap=1s or at=3s: a gap is a time without coverage after a
     /// crossing, the rendezvous is the first beacon after one. In a scenario file with a table
-    /// [map], walk (in the simulator only)
+    /// map, walk (in the simulator only)
     #[arg(long, value_name = "LIST", help_heading = "Path")]
     pub(crate) handoff: Vec<String>,
     /// Cells among which they move, in a ring, 2 to 65535 (default 2)
