@@ -39,7 +39,7 @@ pub struct Plan {
     pub roaming: Option<Roaming>,
     /// How those cells divide the air.
     pub channel: Channel,
-    /// The schemes at the base station and at the mobile host ([`Stack::named`]).
+    /// The schemes at the base station and at the mobile host (`schemes::stack::Stack::named`).
     pub scheme: String,
     /// Parameters of fast retransmission other than those of its preset, if it is among them.
     pub fast_retransmit: Option<fast_retransmit::Config>,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Base stations may lie behind branches: what goes from one to another of the same branch does not
-//! come up to the home agent ([`super::branches`]).
+//! come up to the home agent (`branches`).
 //!
 //! Multicast is unicast here (MOD-22): a group's datagram leaves once for each base station that
 //! has joined, on the side of that one.
