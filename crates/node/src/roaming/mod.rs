@@ -20,6 +20,7 @@ pub use host::{Attention, RoamingHost};
 pub use router::Router;
 pub use station::Station;
 
+use crate::composition;
 use crate::host::Host;
 use crate::movement::{self, Movement};
 use crate::plan::{Plan, WIRED_QUEUE_PACKETS};
@@ -176,7 +177,7 @@ impl Style {
     pub fn take_from(text: &str) -> Result<(Option<Style>, String), String> {
         let mut style = None;
         let mut rest: Vec<&str> = Vec::new();
-        for name in text.split('+') {
+        for name in composition::expand(text) {
             match Self::NAMES.iter().find(|(known, ..)| *known == name) {
                 Some(_) if style.is_some() => return Err(name.to_owned()),
                 Some((_, found, _)) => style = Some(*found),
