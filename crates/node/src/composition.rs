@@ -1,7 +1,7 @@
 //! Which parts a stack may have, and which go together: the one rule for schemes and for ways to
 //! make handoffs.
 //!
-//! A stack is written `snoop-modern+multicast`. Two schemes go together unless `schemes::stack` says
+//! A stack is written `snoop-modern+smooth`. Two schemes go together unless `schemes::stack` says
 //! why not; a scheme and a way to make handoffs unless [`CONFLICTS`] does; two of these never.
 //! [`NAMED`] stacks have a name of their own.
 
@@ -20,7 +20,7 @@ pub enum Part {
 /// Stacks with a name: what it stands for, and why.
 pub const NAMED: [(&str, &str, &str); 1] = [(
     "best",
-    "snoop-modern+multicast",
+    "snoop-modern+smooth",
     "our combination for handoffs: nothing unacknowledged is lost, no sender has to be told",
 )];
 
@@ -158,6 +158,6 @@ mod tests {
             assert!(expand(name).all(|part| Part::named(part).is_some()), "{name}");
             assert_eq!(first_conflict(name), None);
         }
-        assert_eq!(first_conflict("best+prefetch").expect("two ways").2, TWO_WAYS);
+        assert_eq!(first_conflict("best+multicast").expect("two ways").2, TWO_WAYS);
     }
 }

@@ -1,0 +1,27 @@
+//! A mobile host is with another base station: what it has not acknowledged goes after it
+//! (CI-SMOOTH-2; [`super::config::WhenMoved`]).
+//!
+//! A buffer that does not look at ACKs holds what arrived as well, and so has to be short or brings
+//! much of it twice. The cache holds what may be missing, and nothing else.
+
+use super::flow::Flow;
+use super::resend::{acceptable, cut};
+use super::{Context, rule};
+use sansio::{Cause, Priority, Side, Sink};
+
+/// Sends the cache of a flow through the tunnel, the oldest first, without what a SACK block covers.
+pub(super) fn send_after(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
+    let oldest_timestamp = flow.oldest_timestamp();
+    let mut bytes = 0;
+    for entry in flow.cache.iter().filter(|entry| !entry.sacked) {
+        let start = flow.last_ack.map_or(entry.start, |ack| ack.max(entry.start));
+        let id = context.sink.new_id();
+        let copy = cut(&entry.packet, (start, entry.end), id, Cause::LocalRetransmission);
+        let copy = acceptable(copy, oldest_timestamp, context.config);
+        bytes += u64::from(entry.end.since(start));
+        context.shared.statistics.retransmissions += 1;
+        context.sink.send(Side::TUNNEL, Priority::Normal, copy.into());
+    }
+    context.shared.statistics.retransmitted_bytes += bytes;
+    rule(context.sink, flow.key, None, ("CI-SMOOTH-2", "sent after the mobile host", bytes));
+}
