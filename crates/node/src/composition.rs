@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn two_ways_to_make_handoffs_never_go_together_and_schemes_go_with_all_but_one() {
-        let refused = |text| first_conflict(text).expect(text).2;
+        let refused = |text: &str| first_conflict(text).expect(text).2;
         for (name, ..) in Style::NAMES {
             for (other, ..) in Style::NAMES {
                 refused(&format!("{name}+{other}"));

@@ -54,6 +54,9 @@ struct Arrival {
     tunnelled_at: Instant,
     tunnelled: VecDeque<PacketRef>,
     direct: VecDeque<PacketRef>,
+    /// Direct packets that waited when the tunnel fell silent, and still do: the rest of a window.
+    /// After them the round trip is full again, and the radio's queue holds what is left.
+    rest: Option<usize>,
     /// How far the tunnel brought each stream.
     streams: BTreeMap<FlowKey, Seq>,
     in_queue: VecDeque<PacketId>,
@@ -67,16 +70,17 @@ impl Arrivals {
         Arrivals { mobiles: BTreeMap::new(), hears_departures, bytes: 0 }
     }
 
-    /// A mobile host has come whose old base station is told of it, or that one has answered
-    /// ([`sansio::Notice::TunnelOpened`]).
-    pub(super) fn opened(&mut self, mobile: IpAddr, now: Instant) {
-        match self.mobiles.get_mut(&mobile) {
-            Some(arrival) if !arrival.is_over(now) => {
-                arrival.answered_at.get_or_insert(now);
-            }
-            _ => {
-                self.mobiles.insert(mobile, Arrival::new(now));
-            }
+    /// A mobile host has come whose old base station is told of it.
+    pub(super) fn begin(&mut self, mobile: IpAddr, now: Instant) {
+        if self.mobiles.get(&mobile).is_none_or(|arrival| arrival.is_over(now)) {
+            self.mobiles.insert(mobile, Arrival::new(now));
+        }
+    }
+
+    /// Its old base station has answered.
+    pub(super) fn answered(&mut self, mobile: IpAddr, now: Instant) {
+        if let Some(arrival) = self.mobiles.get_mut(&mobile) {
+            arrival.answered_at.get_or_insert(now);
         }
     }
 
@@ -153,6 +157,7 @@ impl Arrival {
             tunnelled_at: now,
             tunnelled: VecDeque::new(),
             direct: VecDeque::new(),
+            rest: None,
             streams: BTreeMap::new(),
             in_queue: VecDeque::new(),
             queue_at: now,
@@ -185,6 +190,9 @@ impl Arrival {
     }
 
     fn pop(&mut self, hears_departures: bool, now: Instant) -> Option<PacketRef> {
+        if self.tunnelled.is_empty() && self.waits().into_iter().all(|until| until <= now) {
+            self.rest.get_or_insert(self.direct.len());
+        }
         if self.is_queue_full() {
             if now < self.queue_at + UNHEARD && self.bytes <= BYTES_MAX {
                 return None;
@@ -193,7 +201,9 @@ impl Arrival {
         }
         let packet = self.tunnelled.pop_front().or_else(|| {
             let place = self.direct.iter().position(|packet| self.goes_at(packet) <= now);
-            place.and_then(|place| self.direct.remove(place))
+            let packet = place.and_then(|place| self.direct.remove(place));
+            self.rest = self.rest.map(|rest| rest.saturating_sub(usize::from(packet.is_some())));
+            packet
         })?;
         self.bytes -= u64::from(packet.bytes());
         if hears_departures {
@@ -209,7 +219,7 @@ impl Arrival {
 
     /// The radio's queue holds as much as it should; it is empty for who hears of no departures.
     fn is_queue_full(&self) -> bool {
-        self.in_queue.len() >= QUEUED_MAX
+        self.rest != Some(0) && self.in_queue.len() >= QUEUED_MAX
     }
 
     /// When a direct packet waits for the tunnel no longer.
@@ -229,4 +239,130 @@ fn stream(packet: &Packet) -> Option<(FlowKey, (Seq, Seq))> {
     let tcp = packet.as_tcp()?;
     let length = tcp.sequence_length(packet.payload.len());
     (length > 0).then_some((FlowKey::of(packet)?, (tcp.seq, tcp.seq + length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::num::NonZeroU64;
+    use sansio::{PacketId, Payload, StreamId};
+    use wire::{ip, tcp};
+
+    const MOBILE: [u8; 4] = [10, 128, 0, 1];
+    const BYTES: u32 = 1000;
+
+    fn ms(at: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(at)
+    }
+
+    /// The segment of this number in the stream.
+    fn segment(number: u32) -> PacketRef {
+        let mut header = tcp::Header::new(80, 5000);
+        header.seq = Seq(number * BYTES);
+        let addresses = (IpAddr::from([10, 0, 0, 1]), IpAddr::from(MOBILE));
+        let ip = ip::Header::new(addresses.0, addresses.1, ip::Protocol::TCP);
+        let payload = Payload::Virtual { stream: StreamId(0), offset: 0, length: BYTES };
+        let id = PacketId(NonZeroU64::new(u64::from(number) + 1).expect("one or more"));
+        PacketRef::new(Packet::tcp(id, ip, header, payload))
+    }
+
+    /// A mobile host has come at 0 ms.
+    fn arrivals() -> Arrivals {
+        let mut arrivals = Arrivals::new(true);
+        arrivals.begin(MOBILE.into(), ms(0));
+        arrivals
+    }
+
+    /// The numbers of all that may go now.
+    fn popped(arrivals: &mut Arrivals, now: Instant) -> Vec<u32> {
+        let packets = core::iter::from_fn(|| arrivals.pop(now));
+        packets.filter_map(|packet| Some(packet.as_tcp()?.seq.0 / BYTES)).collect()
+    }
+
+    fn departs(arrivals: &mut Arrivals, number: u32, now: Instant) {
+        arrivals.on_departure(&segment(number), now);
+    }
+
+    #[test]
+    fn ci_smooth_2_what_comes_straight_waits_for_what_was_sent_before_it() {
+        let mut arrivals = arrivals();
+        assert!(arrivals.push(segment(2), false, ms(1)).is_none());
+        assert!(popped(&mut arrivals, ms(1)).is_empty(), "the old base station may have more");
+        arrivals.answered(MOBILE.into(), ms(3));
+        arrivals.push(segment(0), true, ms(4));
+        assert_eq!(popped(&mut arrivals, ms(4)), [0]);
+        arrivals.push(segment(3), false, ms(4));
+        arrivals.push(segment(1), true, ms(5));
+        assert_eq!(popped(&mut arrivals, ms(5)), [1, 2, 3], "the stream has no hole any more");
+        assert_eq!(arrivals.bytes(), 0);
+    }
+
+    #[test]
+    fn ci_smooth_2_nothing_waits_for_a_tunnel_that_brings_nothing() {
+        let mut silent = arrivals();
+        silent.push(segment(2), false, ms(1));
+        assert_eq!(silent.next_at(), Some(ms(0) + LONGEST));
+        assert_eq!(popped(&mut silent, ms(0) + LONGEST), [2]);
+        let mut answered = arrivals();
+        answered.push(segment(2), false, ms(1));
+        answered.answered(MOBILE.into(), ms(3));
+        assert_eq!(answered.next_at(), Some(ms(3) + FOLLOWS_WITHIN));
+        assert_eq!(popped(&mut answered, ms(3) + FOLLOWS_WITHIN), [2]);
+        let mut holed = arrivals();
+        holed.push(segment(2), false, ms(1));
+        holed.push(segment(0), true, ms(4));
+        assert_eq!(popped(&mut holed, ms(4)), [0]);
+        assert_eq!(popped(&mut holed, ms(4) + DRAINED_AFTER), [2], "segment 1 will not come");
+    }
+
+    #[test]
+    fn a_window_goes_as_the_radio_takes_it_and_what_comes_later_at_once() {
+        let count = 2 * QUEUED_MAX as u32;
+        let mut arrivals = arrivals();
+        arrivals.answered(MOBILE.into(), ms(1));
+        (0..count)
+            .for_each(|number| assert!(arrivals.push(segment(number), true, ms(1)).is_none()));
+        assert_eq!(popped(&mut arrivals, ms(1)).len(), QUEUED_MAX);
+        departs(&mut arrivals, 0, ms(2));
+        assert_eq!(popped(&mut arrivals, ms(2)), [QUEUED_MAX as u32]);
+        // One departure shows that those before it have left, too.
+        departs(&mut arrivals, count / 2, ms(3));
+        assert_eq!(popped(&mut arrivals, ms(3)).len(), QUEUED_MAX - 1);
+        let mut rest = count..count + 3 * QUEUED_MAX as u32;
+        let after = ms(1) + DRAINED_AFTER;
+        rest.by_ref().take(5).for_each(|number| drop(arrivals.push(segment(number), false, after)));
+        // One is missing in the queue; the others that waited belong to the window.
+        assert_eq!(popped(&mut arrivals, after), [count]);
+        departs(&mut arrivals, count - 1, after);
+        assert_eq!(popped(&mut arrivals, after).len(), 4);
+        let later: Vec<u32> = rest.collect();
+        let mut went = Vec::new();
+        for &number in &later {
+            match arrivals.push(segment(number), false, after) {
+                Some(_) => went.push(number),
+                None => went.extend(popped(&mut arrivals, after)),
+            }
+        }
+        assert_eq!(went, later, "the radio's queue bounds these");
+    }
+
+    #[test]
+    fn a_queue_that_says_nothing_is_not_waited_for() {
+        let mut arrivals = arrivals();
+        (0..40).for_each(|number| assert!(arrivals.push(segment(number), true, ms(1)).is_none()));
+        assert_eq!(popped(&mut arrivals, ms(1)).len(), QUEUED_MAX);
+        assert_eq!(arrivals.next_at(), Some(ms(1) + UNHEARD));
+        assert_eq!(popped(&mut arrivals, ms(1) + UNHEARD).len(), 40 - QUEUED_MAX);
+    }
+
+    #[test]
+    fn all_that_waits_goes_on_with_a_mobile_host_that_has_moved_again() {
+        let mut arrivals = arrivals();
+        (0..40).for_each(|number| assert!(arrivals.push(segment(number), true, ms(1)).is_none()));
+        arrivals.push(segment(41), false, ms(1));
+        popped(&mut arrivals, ms(1));
+        assert_eq!(arrivals.end(MOBILE.into()).count(), 41 - QUEUED_MAX);
+        assert_eq!((arrivals.bytes(), arrivals.packets().count()), (0, 0));
+        assert!(arrivals.push(segment(50), false, ms(2)).is_some());
+    }
 }

@@ -339,11 +339,9 @@ impl Agents {
     ) -> RoamingHost {
         let own = address::mobile(number);
         let list = match self.style {
-            Style::Prefetch => ListConfig::prefetch(),
+            Style::Prefetch | Style::Smooth => ListConfig::prefetch(),
             Style::Registration => ListConfig::wait(),
-            Style::Greeting | Style::Forwarding | Style::Smooth | Style::Multicast => {
-                ListConfig::remember()
-            }
+            Style::Greeting | Style::Forwarding | Style::Multicast => ListConfig::remember(),
         };
         let registration = mobile::Config::new(own, HOME_AGENT, key(number));
         let config = mobility::mobile::Config {

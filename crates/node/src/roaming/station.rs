@@ -156,33 +156,44 @@ impl Station {
             let report = igmp::message((self.address, HOME_AGENT), group, is_member, sink);
             return sink.send(Side::WIRED, sansio::Priority::High, report);
         }
-        let notice = self.on_arrival_or_end(notice, now);
+        let (notice, onward) = self.on_arrival_or_end(notice, now);
         self.give_to_scheme(Input::Notice(notice), sink, now);
         if let Notice::Registered(mobile) = notice {
             self.give_to_scheme(Input::Notice(Notice::MobileUp(mobile)), sink, now);
         }
+        // After what the scheme sends: that has come before.
+        self.between.extend(onward.map(|packet| (To::Mobility(Side::WIRED), packet)));
     }
-}
 
-impl Station {
-    /// What a notice means for what waits; and what the scheme is told.
-    fn on_arrival_or_end(&mut self, notice: Notice, now: Instant) -> Notice {
-        let Some(arrivals) = &mut self.arrivals else { return notice };
-        let handover = self.mobility.handover();
-        match notice {
-            Notice::TunnelOpened(mobile) => arrivals.opened(mobile, now),
-            Notice::Moved(mobile) => {
-                let onward = arrivals.end(mobile);
-                self.between.extend(onward.map(|packet| (To::Mobility(Side::WIRED), packet)));
-                // The cell still reaches the host: its queue brings what the scheme has cached.
-                let is_in_reach = !v4(mobile).is_some_and(|it| handover.wants_buffer(it));
-                if is_in_reach && matches!(self.scheme, Scheme::Snoop(_)) {
-                    return Notice::Deregistered(mobile);
+    /// What a notice means for what waits: what the scheme is told, and what goes after a mobile
+    /// host that has moved on.
+    fn on_arrival_or_end(
+        &mut self,
+        notice: Notice,
+        now: Instant,
+    ) -> (Notice, impl Iterator<Item = PacketRef> + use<>) {
+        let mut onward = None;
+        let told = match (&mut self.arrivals, notice) {
+            (Some(arrivals), Notice::TunnelOpened(mobile)) => {
+                // Told again with each registration, and when the old base station has answered.
+                if v4(mobile).is_some_and(|it| self.mobility.handover().tells(it)) {
+                    arrivals.begin(mobile, now);
+                } else {
+                    arrivals.answered(mobile, now);
                 }
+                notice
             }
-            _ => {}
-        }
-        notice
+            (Some(arrivals), Notice::Moved(mobile)) => {
+                onward = Some(arrivals.end(mobile));
+                // Where the cell still reaches the host its queue brings what the scheme has cached.
+                let is_wanted =
+                    v4(mobile).is_some_and(|it| self.mobility.handover().wants_buffer(it));
+                let is_kept = is_wanted || !matches!(self.scheme, Scheme::Snoop(_));
+                if is_kept { notice } else { Notice::Deregistered(mobile) }
+            }
+            _ => notice,
+        };
+        (told, onward.into_iter().flatten())
     }
 }
 
