@@ -323,8 +323,8 @@ fn schemes_and_bench_print_what_the_contract_says() {
     let schemes: Value = serde_json::from_slice(&schemes.stdout).expect("JSON");
     let names: Vec<&str> =
         schemes.as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect();
-    let mut known = schemes::stack::LAYERS.map(|layer| layer.name).to_vec();
-    known.extend(["plain-tuned", "observe"]);
+    let mut known: Vec<&str> = node::composition::Part::all().map(|part| part.name()).collect();
+    known.extend(["best", "plain-tuned", "observe"]);
     assert_eq!(names, known);
     let text = lasthop(&["schemes"]);
     let text = String::from_utf8(text.stdout).expect("text");
@@ -334,7 +334,11 @@ fn schemes_and_bench_print_what_the_contract_says() {
             "fast-retransmit-marked  sim        mobile host",
             "which the fixed host has to understand",
         ),
-        ("window-mobile           with", "snoop, snoop-modern"),
+        ("window-mobile           with snoop, snoop-modern, mobile-ip", "multicast, smooth"),
+        ("forwarding              with snoop, snoop-modern", "window-station"),
+        ("best                    is", "smooth"),
+        ("window-station          and multicast", "a tunnel to another"),
+        ("prefetch                and multicast", "at a time"),
         ("snoop                   and window-station", "the other takes for lost on the air"),
     ] {
         let line = line(begin).unwrap_or_else(|| panic!("{begin:?} in\n{text}"));

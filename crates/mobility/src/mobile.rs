@@ -158,6 +158,14 @@ impl MobileHost {
         }
     }
 
+    /// Whether the next old base station shall send on what it kept: not while its cell still
+    /// reaches.
+    pub fn set_wants_buffer(&mut self, wants_buffer: bool) {
+        if let Some(greeter) = &mut self.greeter {
+            greeter.set_wants_buffer(wants_buffer);
+        }
+    }
+
     /// The base station that is chosen.
     pub fn current(&self) -> Option<Ipv4Addr> {
         self.chooser.current()

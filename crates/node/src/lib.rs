@@ -4,10 +4,12 @@
 //! everything resolved), [`host`] (an end host: endpoints and applications), [`mobile_host`] (the
 //! same behind an engine), [`base_station`] (the one function that composes a base station, which
 //! both drivers call), [`cell`] (several mobile hosts at one), [`movement`] (where a mobile host
-//! is), [`roaming`] (the machines of a network in which it changes cells).
+//! is), [`roaming`] (the machines of a network in which it changes cells), [`composition`] (which
+//! parts a stack of schemes may have).
 
 pub mod base_station;
 pub mod cell;
+pub mod composition;
 mod divert;
 pub mod host;
 pub mod mobile_host;

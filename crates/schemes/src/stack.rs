@@ -273,6 +273,19 @@ impl Stack {
         }
     }
 
+    /// The same where what a base station still holds for a mobile host may follow it through a
+    /// tunnel: Snoop's cache then does.
+    pub fn that_follows(self) -> Stack {
+        let station = match self.station {
+            Scheme::Snoop(agent) => {
+                let when_moved = snoop::config::WhenMoved::Follow;
+                snoop(snoop::Config { when_moved, ..agent.config().clone() })
+            }
+            other => other,
+        };
+        Stack { station, ..self }
+    }
+
     /// The same where there is one base station: nobody registers, and instead of the end of a
     /// handoff the return of the link sets things off.
     pub fn without_handoffs(self) -> Stack {

@@ -40,6 +40,15 @@ pub(crate) enum Machine {
     Roaming(Box<RoamingHost>),
 }
 
+impl Machine {
+    /// Layer 2 of a mobile host: a cell reaches it from now on, or no more.
+    pub(crate) fn set_reached(&mut self, cell: u16, is_reached: bool) {
+        if let Machine::Roaming(host) = self {
+            host.set_reached(cell, is_reached);
+        }
+    }
+}
+
 /// A base station: its scheme, and what that is told of departures onto the air, if it asks.
 #[derive(Debug)]
 pub(crate) struct Base {

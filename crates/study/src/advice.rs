@@ -1,7 +1,7 @@
 //! One sentence of advice with its reason, from the rows of a comparison.
 
 use crate::row::{Row, Sample, World};
-use crate::statistics::Mean;
+use crate::statistics::{Mean, Quantiles};
 
 /// A gain in goodput below this is not worth a box in the path.
 pub const WORTH_IT: f64 = 1.03;
@@ -24,8 +24,11 @@ struct Gain<'a> {
     /// paired difference.
     slower: usize,
     cases: usize,
-    /// Plain's 95th percentile of the stall after an outage over the scheme's, the worst case.
+    /// Plain's 95th percentile of the stall after an outage over the scheme's, or after a handoff
+    /// at the receiver, the worst case.
     stall: Option<f64>,
+    /// TCP segments lost per handoff with the scheme and with plain, means of the cases.
+    lost: Option<(f64, f64)>,
     /// The scheme's 99th percentile of the latency of messages over plain's, the worst case.
     latency: Option<f64>,
     /// Its 99th percentile of the queue delay, and plain's of the same sender in the case in which
@@ -42,7 +45,7 @@ pub fn advice(rows: &[Row]) -> String {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.world == world).collect();
     let mut names: Vec<&str> = Vec::new();
     for row in &rows {
-        if !names.contains(&row.scheme.as_str()) && row.scheme != "plain" {
+        if !names.contains(&row.scheme.as_str()) && !is_plain(row) {
             names.push(&row.scheme);
         }
     }
@@ -73,7 +76,11 @@ fn sentence(best: &Gain<'_>, stall_helps: bool) -> String {
             format!("{reason} on average ({least:.2} x to {most:.2} x in {} cases)", best.cases);
     }
     if stall_helps && let Some(stall) = best.stall {
-        reason = format!("{reason}, stalls after outages at least {stall:.1} x shorter (p95)");
+        let after = if best.lost.is_some() { "handoffs" } else { "outages" };
+        reason = format!("{reason}, stalls after {after} at least {stall:.1} x shorter (p95)");
+    }
+    if let Some((with, without)) = best.lost.filter(|(with, without)| with < without) {
+        reason = format!("{reason}, as a handoff loses {with:.1} segments and not {without:.1}");
     }
     let caution = match best.slower {
         0 => "it was slower in none of the cases".to_owned(),
@@ -87,6 +94,9 @@ fn sentence(best: &Gain<'_>, stall_helps: bool) -> String {
 /// What gets worse while goodput or stalls get better.
 fn harm(gain: &Gain<'_>) -> Vec<String> {
     let mut harm = Vec::new();
+    if let Some(stall) = gain.stall.filter(|ratio| ratio * DELAY_NOTICED <= 1.0) {
+        harm.push(format!("stalls may be {:.1} x as long (p95)", 1.0 / stall));
+    }
     if let Some(latency) = gain.latency.filter(|ratio| *ratio >= DELAY_NOTICED) {
         harm.push(format!("messages take up to {latency:.1} x as long (p99)"));
     }
@@ -110,11 +120,12 @@ fn gain<'a>(rows: &[&Row], scheme: &'a str) -> Option<Gain<'a>> {
         slower: 0,
         cases: 0,
         stall: None,
+        lost: None,
         latency: None,
         queue: None,
     };
     let mut product = 1.0;
-    for plain in rows.iter().filter(|row| row.scheme == "plain") {
+    for plain in rows.iter().filter(|row| is_plain(row)) {
         let same = |row: &&&Row| row.scheme == scheme && is_same_case(row, plain);
         let Some(row) = rows.iter().find(same) else { continue };
         let goodputs = (row.typical_goodput_bps(), plain.typical_goodput_bps());
@@ -125,8 +136,11 @@ fn gain<'a>(rows: &[&Row], scheme: &'a str) -> Option<Gain<'a>> {
         gain.cases += 1;
         gain.range = (gain.range.0.min(ratio), gain.range.1.max(ratio));
         gain.slower += usize::from(is_slower(&row.samples, &plain.samples));
-        if let (Some(with), Some(without)) = (row.stall_after_outage_s, plain.stall_after_outage_s)
-        {
+        if let (Some(with), Some(without)) = (&row.handoffs, &plain.handoffs) {
+            let (own, theirs) = gain.lost.unwrap_or_default();
+            gain.lost = Some((own + with.lost, theirs + without.lost));
+        }
+        if let (Some(with), Some(without)) = (stall(row), stall(plain)) {
             let ratio = without.p95 / with.p95.max(1e-3);
             gain.stall = Some(gain.stall.map_or(ratio, |stall: f64| stall.min(ratio)));
         }
@@ -140,8 +154,22 @@ fn gain<'a>(rows: &[&Row], scheme: &'a str) -> Option<Gain<'a>> {
             gain.queue = worst.or(Some((with.p99, without)));
         }
     }
-    gain.goodput = libm::pow(product, 1.0 / gain.cases as f64);
+    let cases = gain.cases as f64;
+    gain.lost = gain.lost.map(|(with, without)| (with / cases, without / cases));
+    gain.goodput = libm::pow(product, 1.0 / cases);
     (gain.cases > 0).then_some(gain)
+}
+
+/// True for a base station that only forwards, however hosts change cells without help: the one
+/// that others are held against.
+fn is_plain(row: &Row) -> bool {
+    row.scheme == "plain" || row.scheme == "mobile-ip"
+}
+
+/// Stalls after handoffs, if there are cells, or else after outages.
+fn stall(row: &Row) -> Option<Quantiles> {
+    let after_handoff = row.handoffs.as_ref().and_then(|handoffs| handoffs.receiver_stall_s);
+    after_handoff.or(row.stall_after_outage_s)
 }
 
 /// The longest 99th percentile of plain's queue delay with this sender in any case, at least 1 ms.

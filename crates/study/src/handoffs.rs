@@ -22,6 +22,9 @@ pub struct HandoffCost {
     pub until_first_packet_s: Option<Quantiles>,
     /// From a crossing until the home agent's answer is at the mobile host.
     pub until_registered_s: Option<Quantiles>,
+    /// How long messages around a handoff took ([`trace::metrics`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_s: Option<Quantiles>,
     /// TCP segments lost.
     pub lost: f64,
     /// Messages of mobility, beacons included, once for each hop.
@@ -57,6 +60,7 @@ impl HandoffCost {
             until_consistent_s: times(|one| &one.until_consistent),
             until_first_packet_s: times(|one| &one.until_first_packet),
             until_registered_s: times(|one| &one.until_registered),
+            latency_s: stalls(|one| &one.latencies_around_handoff),
             lost: each(|one| one.lost),
             messages: each(|one| one.messages),
             message_bytes: each(|one| one.message_bytes),

@@ -3,6 +3,7 @@
 use node::scenario::Axis;
 use node::{Case, Draft, Plan, Scenario};
 use sansio::Instant;
+use study::handoffs::HandoffCost;
 use study::statistics::Quantiles;
 use study::{QueueDelay, Row, Sample, World, advice};
 use trace::metrics::{Measures, Transfer};
@@ -97,4 +98,35 @@ fn who_wins_goodput_and_makes_others_wait_is_told_so() {
     assert!(alone.ends_with("waits up to 55 ms at the last hop (p99), behind plain TCP 4 ms."));
     let both: Vec<Row> = filled.into_iter().chain(starved).collect();
     assert!(!advice(&both).contains("waits"), "{}", advice(&both));
+}
+
+#[test]
+fn after_handoffs_the_advice_names_stalls_losses_and_harm() {
+    let with = |scheme, seconds: &[f64], stall: f64, lost: f64| {
+        let mut row = row("plain", World::Sim, seconds);
+        row.scheme = String::from(scheme);
+        row.handoffs = Some(HandoffCost {
+            handoffs: 3,
+            stall_s: None,
+            receiver_stall_s: Quantiles::of(&[stall]),
+            until_consistent_s: None,
+            until_first_packet_s: None,
+            until_registered_s: None,
+            latency_s: None,
+            lost,
+            messages: 40.0,
+            message_bytes: 4_000.0,
+        });
+        row
+    };
+    let plain = with("mobile-ip", &SLOW, 0.4, 80.0);
+    let told = advice(&[plain.clone(), with("forwarding", &FAST, 0.1, 2.5)]);
+    let reason = "stalls after handoffs at least 4.0 x shorter (p95), as a handoff loses 2.5 \
+                  segments and not 80.0; it was slower in none of the cases.";
+    assert!(told.starts_with("Use forwarding: 2.00 x") && told.ends_with(reason), "{told}");
+    let told = advice(&[plain.clone(), with("multicast", &FAST, 0.8, 90.0)]);
+    assert!(told.ends_with("; but stalls may be 2.0 x as long (p95)."), "{told}");
+    assert!(!told.contains("loses"), "{told}");
+    let told = advice(&[plain, with("multicast", &SLOW, 0.39, 80.0)]);
+    assert!(told.starts_with("Leave the path as it is"), "{told}");
 }

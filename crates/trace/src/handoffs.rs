@@ -5,7 +5,7 @@
 //! nobody says it: there it is the beginning of a handoff at the mobile host.
 //!
 //! *Stall after a handoff*: the longest time without a new ACK at the sender, or without the next
-//! byte at the receiver, that begins at a crossing or within 5 s after it and before the next one;
+//! byte at the receiver, that begins at a crossing or within 2 s after it and before the next one;
 //! only where data was outstanding at the crossing. What is under way at a crossing, beyond the
 //! air or in the queue of an old cell, still arrives; so the first ACK after it tells nothing.
 
@@ -55,8 +55,9 @@ pub(crate) struct Pause {
 }
 
 impl Pause {
-    /// A pause that begins later belongs to something else.
-    const WITHIN: Duration = Duration::from_secs(5);
+    /// A pause that begins later belongs to something else: to the queue, which a sender that lost
+    /// nothing soon fills again.
+    const WITHIN: Duration = Duration::from_secs(2);
 
     pub(crate) fn since(crossing: Instant) -> Self {
         Pause { since: Some((crossing, crossing, Duration::ZERO)) }

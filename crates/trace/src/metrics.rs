@@ -9,6 +9,8 @@
 //!   new data, and until the receiver delivers the next byte; only where data was outstanding when
 //!   the link returned. A link that goes away again before that ends the sample there.
 //! - *stall after a handoff*: [`crate::handoffs`] has it.
+//! - *latency around a handoff*: of the messages that were under way at a crossing or written within
+//!   1 s after it.
 //! - *recovery*: from the return of the link until 500 kB more are acknowledged at the sender.
 //! - *air bytes*: everything that used the last hop, both ways, lost or not.
 //! - *queue delay*: what a packet with payload takes from the moment at which its machine puts it
@@ -80,7 +82,12 @@ pub struct Transfer {
     pub receiver_stalls_after_handoff: Vec<Duration>,
     /// For requests: how long each message took.
     pub latencies: Vec<Duration>,
+    /// Of those, the ones around a handoff; see [the definition](self).
+    pub latencies_around_handoff: Vec<Duration>,
 }
+
+/// A message written so long after a crossing is around the handoff.
+const AROUND_HANDOFF: Duration = Duration::from_secs(1);
 
 /// After so many bytes a connection is taken to have recovered from an outage: a user
 /// notices more than the first byte.
@@ -164,6 +171,8 @@ struct Progress {
     /// The link is back since, and the sender's highest ACK was that.
     recovers_since: Option<(Instant, Seq)>,
     messages_done: u64,
+    /// The mobile host's last crossing.
+    crossed_at: Option<Instant>,
     /// The mobile host has crossed: how long the sender has waited for ACKs since.
     sender_pause: Pause,
     /// And the receiver for data.
@@ -267,6 +276,9 @@ impl Meter {
                     let written_at = Instant::ZERO + every * progress.messages_done;
                     let latency = now.since(written_at);
                     transfer.latencies.push(latency);
+                    if progress.crossed_at.is_some_and(|at| written_at < at + AROUND_HANDOFF) {
+                        transfer.latencies_around_handoff.push(latency);
+                    }
                     transfer.stall = transfer.stall.max(latency);
                     progress.messages_done += 1;
                 }
@@ -369,6 +381,7 @@ impl Meter {
                 continue;
             }
             let progress = &mut self.progress[index];
+            progress.crossed_at = Some(now);
             progress.end_handoff(transfer, now);
             if outstanding(&self.senders, self.specs[index].sender, index).is_some() {
                 progress.sender_pause = Pause::since(now);

@@ -10,7 +10,7 @@ use study::statistics::Quantiles;
 pub(super) fn columns() -> Vec<ColumnOf> {
     use Kind::{LowestIsBest, Value};
     use Needed::IfKnown;
-    let sender = "longest time without a new ACK that begins within 5 s after a crossing";
+    let sender = "longest time without a new ACK that begins within 2 s after a crossing";
     let receiver = "the same without the next byte at the receiver";
     let consistent = "from the crossing until routes are consistent, as the mobile host knows it";
     let first = "from a handoff's first message to the first packet through the new cell";

@@ -93,6 +93,11 @@ impl Greeter {
         (self.attached, self.unsettled) = (Some(station), vec![station]);
     }
 
+    /// Whether the next old base station shall send on what it kept.
+    pub fn set_wants_buffer(&mut self, wants_buffer: bool) {
+        self.config.wants_buffer = wants_buffer;
+    }
+
     /// The base station that has answered last.
     pub fn attached(&self) -> Option<Ipv4Addr> {
         self.attached

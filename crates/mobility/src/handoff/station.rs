@@ -174,6 +174,11 @@ impl Handover {
         visit.is_some_and(|visit| visit.notices.iter().any(|notice| notice.done.is_none()))
     }
 
+    /// True if a mobile host that has gone wants what was kept for it.
+    pub fn wants_buffer(&self, mobile: Ipv4Addr) -> bool {
+        self.visits.get(&mobile).is_some_and(|visit| visit.wants_buffer)
+    }
+
     /// The generation of a mobile host's newest attachment that is known.
     pub fn generation(&self, mobile: Ipv4Addr) -> Option<u64> {
         self.visits.get(&mobile).map(|visit| visit.generation)

@@ -16,7 +16,7 @@ use sansio::{
     Deadline, DropReason, Engine, Event, EventKind, Handoff, HandoffStage, Input, Instant, Losses,
     Notice, PacketRef, Side, Sink,
 };
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// The machine.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct RoamingHost {
     inner: Inner,
     mobility: mobility::mobile::MobileHost,
     attention: Attention,
+    /// Cells that no longer reach, where that decides what is to follow.
+    lost: Option<BTreeSet<u16>>,
     /// Between the two; empty between two inputs.
     between: VecDeque<(To, PacketRef)>,
     notices: Vec<Notice>,
@@ -69,7 +71,24 @@ impl RoamingHost {
             None => Inner::Host(host),
         };
         let (between, notices) = (VecDeque::new(), Vec::new());
-        RoamingHost { inner, mobility, attention, between, notices }
+        RoamingHost { inner, mobility, attention, lost: None, between, notices }
+    }
+
+    /// The same; an old base station is asked to send after it only what its cell can no longer
+    /// bring.
+    pub fn with_lost_cells(self) -> Self {
+        RoamingHost { lost: Some(BTreeSet::new()), ..self }
+    }
+
+    /// Layer 2: a cell reaches the host from now on, or no more.
+    pub fn set_reached(&mut self, cell: u16, is_reached: bool) {
+        if let Some(lost) = &mut self.lost {
+            if is_reached {
+                lost.remove(&cell)
+            } else {
+                lost.insert(cell)
+            };
+        }
     }
 
     /// The host.
@@ -227,10 +246,17 @@ impl RoamingHost {
             Attention::Follows(chosen) => Some(chosen),
         };
         let input = Input::Arrival { side: Side::NETWORK, packet };
+        let is_lost = self
+            .lost
+            .as_ref()
+            .map(|lost| self.attached().is_none_or(|attached| lost.contains(&attached)));
         self.with_mobility(sink, |mobility, sink| {
             mobility.handle(input, sink, now);
             let from = station(side.0);
             if is_beacon && chosen == Some(side.0) && mobility.current() != Some(from) {
+                if let Some(is_lost) = is_lost {
+                    mobility.set_wants_buffer(is_lost);
+                }
                 mobility.attach(from, sink, now);
             }
         });

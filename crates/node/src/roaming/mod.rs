@@ -9,6 +9,7 @@
 //! The simulator joins them by hops. [`address`] says who is who.
 
 pub mod address;
+mod arrival;
 mod branches;
 pub mod host;
 mod igmp;
@@ -20,6 +21,7 @@ pub use host::{Attention, RoamingHost};
 pub use router::Router;
 pub use station::Station;
 
+use crate::composition;
 use crate::host::Host;
 use crate::movement::{self, Movement};
 use crate::plan::{Plan, WIRED_QUEUE_PACKETS};
@@ -81,6 +83,9 @@ pub enum Style {
     Prefetch,
     /// Base stations nearby buffer a multicast group (MCAST-*).
     Multicast,
+    /// Greetings to agents that were asked for ahead, and what a scheme at the old base station
+    /// holds unacknowledged follows (CI-SMOOTH-2, PRE-2).
+    Smooth,
 }
 
 /// How long machines take to act on a handoff.
@@ -138,7 +143,7 @@ impl Roaming {
 
 impl Style {
     /// All of them, by the names that stand in a stack of schemes, with a line each.
-    pub const NAMES: [(&str, Style, &str); 5] = [
+    pub const NAMES: [(&str, Style, &str); 6] = [
         (
             "mobile-ip",
             Style::Greeting,
@@ -160,6 +165,11 @@ impl Style {
             Style::Multicast,
             "base stations nearby join the host's group and keep its newest packets",
         ),
+        (
+            "smooth",
+            Style::Smooth,
+            "forwarding with prefetch; of what snoop has cached only the unacknowledged follows",
+        ),
     ];
 
     /// Its name.
@@ -176,7 +186,7 @@ impl Style {
     pub fn take_from(text: &str) -> Result<(Option<Style>, String), String> {
         let mut style = None;
         let mut rest: Vec<&str> = Vec::new();
-        for name in text.split('+') {
+        for name in composition::expand(text) {
             match Self::NAMES.iter().find(|(known, ..)| *known == name) {
                 Some(_) if style.is_some() => return Err(name.to_owned()),
                 Some((_, found, _)) => style = Some(*found),
@@ -193,8 +203,9 @@ impl Style {
 /// # Errors
 /// See [`Stack::named`].
 pub(crate) fn stack(scheme: &str) -> Result<Stack, StackError> {
-    let rest = Style::take_from(scheme).map_or_else(|_| scheme.to_owned(), |(_, rest)| rest);
-    Stack::named(&rest)
+    let (style, rest) = Style::take_from(scheme).unwrap_or_else(|_| (None, scheme.to_owned()));
+    let stack = Stack::named(&rest)?;
+    Ok(if style == Some(Style::Smooth) { stack.that_follows() } else { stack })
 }
 
 /// Packets that a base station keeps for each mobile host that is near (MCAST-6).
@@ -279,7 +290,11 @@ impl Agents {
             Pace::Strict => strict,
             Pace::Modern => modern,
         };
-        let keeps = self.style == Style::Forwarding;
+        // Snoop's cache is the better buffer.
+        let keeps = match self.style {
+            Style::Smooth => !matches!(scheme, Scheme::Snoop(_)),
+            style => style == Style::Forwarding,
+        };
         // Who registers alone is told by advertisements, which are no beacons of its radio.
         let is_alone = matches!(self.style, Style::Registration | Style::Prefetch);
         let first_advertisement_at = is_alone.then(|| {
@@ -310,7 +325,8 @@ impl Agents {
             station.begin(home, &self.roaming(mobile), Instant::ZERO);
             scheme.begin(home.into());
         }
-        Station::new(address, station, scheme)
+        let station = Station::new(address, station, scheme);
+        if self.style == Style::Smooth { station.with_arrivals() } else { station }
     }
 
     /// A mobile host that begins in a cell. `is_driven`: the clock of an experiment says where it
@@ -323,7 +339,7 @@ impl Agents {
     ) -> RoamingHost {
         let own = address::mobile(number);
         let list = match self.style {
-            Style::Prefetch => ListConfig::prefetch(),
+            Style::Prefetch | Style::Smooth => ListConfig::prefetch(),
             Style::Registration => ListConfig::wait(),
             Style::Greeting | Style::Forwarding | Style::Multicast => ListConfig::remember(),
         };
@@ -345,11 +361,12 @@ impl Agents {
         // Base stations that are to buffer have to be heard while another one serves.
         let attention = match (is_driven, self.style) {
             (false, _) => Attention::All,
-            (true, Style::Multicast) => Attention::Follows(first),
+            (true, Style::Multicast | Style::Smooth) => Attention::Follows(first),
             (true, Style::Registration | Style::Prefetch) => Attention::Joins(first),
             (true, Style::Greeting | Style::Forwarding) => Attention::Only(Some(first)),
         };
-        RoamingHost::new(host, engine, engine_of, attention)
+        let host = RoamingHost::new(host, engine, engine_of, attention);
+        if self.style == Style::Smooth { host.with_lost_cells() } else { host }
     }
 
     fn roaming(&self, number: u32) -> By {
@@ -357,9 +374,9 @@ impl Agents {
             Pace::Strict => handoff::mobile::Config::strict(),
             Pace::Modern => handoff::mobile::Config::modern(),
         };
-        let wants_buffer = self.style == Style::Forwarding;
+        let wants_buffer = matches!(self.style, Style::Forwarding | Style::Smooth);
         match self.style {
-            Style::Greeting | Style::Forwarding => {
+            Style::Greeting | Style::Forwarding | Style::Smooth => {
                 By::Greeting(handoff::mobile::Config { wants_buffer, ..greeting })
             }
             Style::Registration | Style::Prefetch => By::MobileIp,

@@ -12,6 +12,7 @@
 //! beacons, registrations and handoff messages do not.
 
 use super::address::HOME_AGENT;
+use super::arrival::Arrivals;
 use super::igmp;
 use crate::divert::divert;
 use core::net::{IpAddr, Ipv4Addr};
@@ -26,6 +27,8 @@ pub struct Station {
     address: Ipv4Addr,
     mobility: BaseStation,
     scheme: Scheme,
+    /// What waits for a mobile host that has just come, where it is to come in order.
+    arrivals: Option<Arrivals>,
     between: Between,
     notices: Vec<Notice>,
 }
@@ -44,7 +47,14 @@ impl Station {
     /// The base station of this address.
     pub fn new(address: Ipv4Addr, mobility: BaseStation, scheme: Scheme) -> Self {
         let (between, notices) = (Between::new(), Vec::new());
-        Station { address, mobility, scheme, between, notices }
+        Station { address, mobility, scheme, arrivals: None, between, notices }
+    }
+
+    /// The same; what follows a mobile host from its old base station comes in order and not all at
+    /// once (`super::arrival`), and follows only if the old cell no longer reaches.
+    pub fn with_arrivals(self) -> Self {
+        let arrivals = Some(Arrivals::new(self.scheme.wants_departures()));
+        Station { arrivals, ..self }
     }
 
     /// Who is here and who has gone where.
@@ -62,7 +72,15 @@ impl Station {
     pub fn held_bytes(&self) -> (u64, u64) {
         let (scheme, keeper) = (&self.scheme, self.mobility.keeper());
         let kept = keeper.map_or((0, 0), |keeper| (keeper.bytes(), keeper.bytes_max()));
-        (scheme.held_bytes() + kept.0, scheme.held_bytes_max() + kept.1)
+        let waiting = self.arrivals.as_ref().map_or(0, Arrivals::bytes);
+        (scheme.held_bytes() + kept.0 + waiting, scheme.held_bytes_max() + kept.1)
+    }
+
+    /// What waits for mobile hosts that have just come, and what base stations keep for those that
+    /// may (MCAST-5).
+    pub fn waiting(&self) -> impl Iterator<Item = &PacketRef> {
+        let arrivals = self.arrivals.iter().flat_map(Arrivals::packets);
+        self.mobility.member().packets().chain(arrivals)
     }
 
     /// Sends a beacon now (CI-MOD-5).
@@ -71,20 +89,20 @@ impl Station {
     }
 
     fn give_to_mobility(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
-        let Station { mobility, scheme, between, notices, .. } = self;
-        let side = match &input {
-            Input::Arrival { side: Side::WIRED, packet }
-                if scheme.wants_tunnel() && is_from_station(packet) =>
-            {
-                Side::TUNNEL
-            }
-            _ => Side::WIRED,
-        };
+        let Station { mobility, scheme, arrivals, between, notices, .. } = self;
+        let is_tunnelled = is_from_station(&input);
+        let side = if is_tunnelled && scheme.wants_tunnel() { Side::TUNNEL } else { Side::WIRED };
         let inward = To::Scheme(side);
         let mut outputs = divert(sink, notices, |sink, side, priority, packet| {
             let is_tcp = packet.as_tcp().is_some();
             match side {
-                Side::RADIO if is_tcp => between.push_back((inward, packet)),
+                Side::RADIO if is_tcp => {
+                    let packet = match arrivals {
+                        Some(arrivals) => arrivals.push(packet, is_tunnelled, now),
+                        None => Some(packet),
+                    };
+                    between.extend(packet.map(|packet| (inward, packet)));
+                }
                 Side::MIRROR if is_tcp && scheme.hears_others() => {
                     between.push_back((To::Scheme(side), packet));
                 }
@@ -115,10 +133,17 @@ impl Station {
             match self.between.pop_front() {
                 Some((To::Mobility(side), packet)) => {
                     self.give_to_mobility(Input::Arrival { side, packet }, sink, now);
+                    continue;
                 }
                 Some((To::Scheme(side), packet)) => {
                     self.give_to_scheme(Input::Arrival { side, packet }, sink, now);
+                    continue;
                 }
+                None => {}
+            }
+            let next = self.arrivals.as_mut().and_then(|arrivals| arrivals.pop(now));
+            match next {
+                Some(packet) => self.between.push_back((To::Scheme(Side::WIRED), packet)),
                 None if self.notices.is_empty() => return,
                 None => {}
             }
@@ -131,15 +156,57 @@ impl Station {
             let report = igmp::message((self.address, HOME_AGENT), group, is_member, sink);
             return sink.send(Side::WIRED, sansio::Priority::High, report);
         }
+        let (notice, onward) = self.on_arrival_or_end(notice, now);
         self.give_to_scheme(Input::Notice(notice), sink, now);
         if let Notice::Registered(mobile) = notice {
             self.give_to_scheme(Input::Notice(Notice::MobileUp(mobile)), sink, now);
         }
+        // After what the scheme sends: that has come before.
+        self.between.extend(onward.map(|packet| (To::Mobility(Side::WIRED), packet)));
+    }
+
+    /// What a notice means for what waits: what the scheme is told, and what goes after a mobile
+    /// host that has moved on.
+    fn on_arrival_or_end(
+        &mut self,
+        notice: Notice,
+        now: Instant,
+    ) -> (Notice, impl Iterator<Item = PacketRef> + use<>) {
+        let mut onward = None;
+        let told = match (&mut self.arrivals, notice) {
+            (Some(arrivals), Notice::TunnelOpened(mobile)) => {
+                // Told again with each registration, and when the old base station has answered.
+                if v4(mobile).is_some_and(|it| self.mobility.handover().tells(it)) {
+                    arrivals.begin(mobile, now);
+                } else {
+                    arrivals.answered(mobile, now);
+                }
+                notice
+            }
+            (Some(arrivals), Notice::Moved(mobile)) => {
+                onward = Some(arrivals.end(mobile));
+                // Where the cell still reaches the host its queue brings what the scheme has cached.
+                let is_wanted =
+                    v4(mobile).is_some_and(|it| self.mobility.handover().wants_buffer(it));
+                let is_kept = is_wanted || !matches!(self.scheme, Scheme::Snoop(_));
+                if is_kept { notice } else { Notice::Deregistered(mobile) }
+            }
+            _ => notice,
+        };
+        (told, onward.into_iter().flatten())
     }
 }
 
-/// True for a tunnel that does not begin at the home agent.
-fn is_from_station(packet: &Packet) -> bool {
+fn v4(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    }
+}
+
+/// True for what comes by a tunnel that does not begin at the home agent.
+fn is_from_station(input: &Input) -> bool {
+    let Input::Arrival { side: Side::WIRED, packet } = input else { return false };
     matches!(packet.payload, Payload::Tunnel(_)) && packet.ip.source != IpAddr::V4(HOME_AGENT)
 }
 
@@ -165,11 +232,17 @@ impl Engine for Station {
 
     fn on_departure(&mut self, side: Side, packet: &Packet, sink: &mut impl Sink, now: Instant) {
         if packet.as_tcp().is_some() {
+            if let Some(arrivals) = &mut self.arrivals {
+                arrivals.on_departure(packet, now);
+            }
             self.scheme.on_departure(side, packet, sink, now);
         }
     }
 
     fn next_deadline(&self) -> Option<Deadline> {
-        Deadline::earlier(self.mobility.next_deadline(), self.scheme.next_deadline())
+        let waiting = self.arrivals.as_ref().and_then(Arrivals::next_at);
+        let waiting = waiting.map(|at| Deadline { at, timer: "arrival" });
+        let engines = Deadline::earlier(self.mobility.next_deadline(), self.scheme.next_deadline());
+        Deadline::earlier(engines, waiting)
     }
 }

@@ -10,6 +10,7 @@ use super::map::Map;
 use super::names::{Channel, Departures, Direction, Hosts, Radio, Sender, Served, Switch};
 use super::quantity::{Percent, Queue, Rate, Size, Time};
 use super::recorded::{Files, Recorded};
+use crate::composition::NAMED;
 use crate::roaming::Style;
 use sansio::Duration;
 use schemes::stack::{self, StackError};
@@ -448,10 +449,11 @@ impl Scenario {
                 Err(StackError::Unknown(_)) => {
                     let known = stack::LAYERS.map(|layer| layer.name).join(", ");
                     let styles = Style::NAMES.map(|(name, ..)| name).join(", ");
+                    let named = NAMED.map(|(name, ..)| name).join(" or ");
                     let in_lab = super::LAB_ONLY.map(|(name, _)| name).join(" or ");
                     format!(
                         "{known}, several of those joined by +, beside a handoff with one of \
-                         {styles}; or {in_lab}"
+                         {styles}, or {named}; or {in_lab}"
                     )
                 }
                 Err(StackError::Conflict { layers: [one, other], reason }) => {

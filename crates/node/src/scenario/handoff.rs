@@ -6,6 +6,7 @@ use super::map::Map;
 use super::names::{Channel, Served};
 use super::quantity::{Percent, QuantityError, Time, as_text, fields};
 use crate::cell;
+use crate::composition;
 use crate::movement::dwell;
 use crate::roaming::Style;
 use crate::roaming::address::{self, STATIONS_MAX};
@@ -313,20 +314,19 @@ impl Scenario {
 /// Pairs of a cell and a mobile host that it reaches, at most: every beacon comes to each.
 const REACHED_MAX: u64 = 1 << 22;
 
-/// The layer that sends what it holds through a tunnel to the next base station (MCAST-19).
-const TUNNELS: &str = "window-station";
-
 /// A stack's layers without the way in which it makes handoffs.
 pub(super) fn without_style(scheme: &str, moves: bool) -> Result<String, SettingError> {
     let expected = match Style::take_from(scheme) {
-        Ok((Some(_), _)) if !moves => "a handoff beside it, as in every=8s,overlap",
-        Ok((Some(Style::Multicast), layers)) if layers.split('+').any(|it| it == TUNNELS) => {
-            "no window-station beside multicast, in which no base station has a tunnel to another"
-        }
-        Ok((_, layers)) => return Ok(layers),
-        Err(_) => "one way to make handoffs in a stack",
+        Ok((Some(_), _)) if !moves => "a handoff beside it, as in every=8s,overlap".to_owned(),
+        taken => match (composition::first_conflict(scheme), taken) {
+            (Some((one, other, reason)), _) => {
+                format!("no {} beside {}: {reason}", one.name(), other.name())
+            }
+            (None, Ok((_, layers))) => return Ok(layers),
+            (None, Err(style)) => format!("{style} once"),
+        },
     };
-    Err(SettingError { key: "schemes", value: scheme.to_owned(), expected: expected.to_owned() })
+    Err(SettingError { key: "schemes", value: scheme.to_owned(), expected })
 }
 
 /// The cells that there are: those of the map, if there is one.
@@ -392,7 +392,9 @@ mod tests {
     fn a_way_to_make_handoffs_is_refused_where_it_cannot_be() {
         let expected = |scheme, moves| without_style(scheme, moves).expect_err(scheme).expected;
         assert!(expected("multicast", false).starts_with("a handoff beside it"));
-        assert!(expected("multicast+prefetch", true).starts_with("one way"));
+        assert!(
+            expected("multicast+prefetch", true).ends_with("one way to make handoffs at a time")
+        );
         assert!(expected("window-station+multicast", true).starts_with("no window-station"));
         let layers = |scheme| without_style(scheme, true).expect(scheme);
         assert_eq!(layers("prefetch"), "plain");

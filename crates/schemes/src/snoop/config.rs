@@ -64,8 +64,20 @@ pub struct Config {
     pub help_from: HelpFrom,
     /// When mobile hosts are told what of their data was lost on the air.
     pub nack: Nack,
+    /// What becomes of a mobile host's cache when it is with another base station.
+    pub when_moved: WhenMoved,
     /// Bounds against misuse (MOD-14).
     pub bounds: Bounds,
+}
+
+/// What becomes of the cache of a mobile host that is with another base station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenMoved {
+    /// It is forgotten (SNHO-7, SNHO-9). Strict and modern.
+    Forget,
+    /// What the mobile host has not acknowledged follows it through the tunnel, once and in order:
+    /// the buffer of CI-SMOOTH-2, less all that is known to have arrived.
+    Follow,
 }
 
 /// When a mobile host is told what of its data was lost on the air (SNOOP-NACK-2).
@@ -305,6 +317,7 @@ impl Config {
                 wired_rtt_min: Duration::ZERO,
                 reach: Reach::Anywhere,
             },
+            when_moved: WhenMoved::Forget,
             bounds: Bounds {
                 retransmission_percent: u32::MAX,
                 retransmission_floor_bytes: u32::MAX,

@@ -20,14 +20,14 @@
 //! round trip.
 
 use super::cache::{Copy, Entry};
-use super::config::Config;
+use super::config::{Config, WhenMoved};
 use super::data::{self, Age};
 use super::flow::Flow;
 use super::handshake::Origin;
 use super::rtt::RoundTrip;
 use super::sack::Evidence;
 use super::timers::{DELAYED_ACK, Timer};
-use super::{Agent, Context, ENDS_STATE, Fate, aside, range, rule};
+use super::{Agent, Context, ENDS_STATE, Fate, aside, follow, range, rule};
 use core::net::IpAddr;
 use sansio::{Instant, PacketRef, Sink};
 use wire::tcp::{Flags, Header, Seq};
@@ -86,10 +86,20 @@ impl Agent {
     }
 
     /// SNHO-9: a mobile host is with another base station; nothing is sent into the old air.
-    pub(super) fn forget_host(&mut self, address: IpAddr, sink: &mut impl Sink) {
+    pub(super) fn forget_host(
+        &mut self,
+        address: IpAddr,
+        its_cache: WhenMoved,
+        sink: &mut impl Sink,
+    ) {
         self.uplinks.forget_host(address);
         for slot in self.hosts.set_away(address, None) {
-            self.with_flow(slot, sink, |_, _| Fate::Forget);
+            self.with_flow(slot, sink, |flow, context| {
+                if its_cache == WhenMoved::Follow {
+                    follow::send_after(flow, context);
+                }
+                Fate::Forget
+            });
         }
     }
 }

@@ -13,9 +13,9 @@
 //! `disclosure` (which losses the sender learns of), `restart` and `ramp` (after an outage),
 //! `hosts` (what the flows of one mobile host tell of each other), `assist` (senders without SACK),
 //! `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on probes), `view`
-//! (what an operator sees), `mirror` (across a handoff). The other direction, from the mobile host:
-//! `nack`, with `uplink` for the state of one connection. [`config`] has every parameter and the
-//! presets.
+//! (what an operator sees), `mirror` (across a handoff), `follow` (what goes after a mobile host
+//! that has moved). The other direction, from the mobile host: `nack`, with `uplink` for the state
+//! of one connection. [`config`] has every parameter and the presets.
 //!
 //! What every packet passes through is kept short, and what is rare out of line (`#[cold]`,
 //! `#[inline(never)]`): together with the rest of a simulation it has to fit the processor's first
@@ -33,6 +33,7 @@ pub mod config;
 mod data;
 mod disclosure;
 mod flow;
+mod follow;
 mod handshake;
 mod hosts;
 mod mirror;
@@ -359,7 +360,12 @@ impl Agent {
             Notice::LinkMayBeUp(Side::RADIO) => return self.on_hint(sink, now),
             Notice::Registered(address) => return self.on_registered(address, sink, now),
             Notice::Buffering(address) => return self.on_buffering(address, sink, now),
-            Notice::Moved(address) => return self.forget_host(address, sink),
+            Notice::Moved(address) => {
+                return self.forget_host(address, self.config.when_moved, sink);
+            }
+            Notice::Deregistered(address) => {
+                return self.forget_host(address, config::WhenMoved::Forget, sink);
+            }
             Notice::Forget => return self.forget_all(),
             Notice::ForgetFlow(key) => return self.forget_connection(&key),
             _ => return,

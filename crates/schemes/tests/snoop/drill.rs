@@ -32,7 +32,11 @@ impl Sink for Recorder {
 
     fn send(&mut self, side: Side, priority: Priority, packet: PacketRef) {
         let high = if priority == Priority::High { " high" } else { "" };
-        let to = if side == Side::RADIO { "radio" } else { "wired" };
+        let to = match side {
+            Side::RADIO => "radio",
+            Side::TUNNEL => "tunnel",
+            _ => "wired",
+        };
         self.lines.push(format!("{to}{high} {}", self.describe(&packet)));
         self.sent.push((side, priority, packet));
     }

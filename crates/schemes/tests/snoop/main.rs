@@ -3,6 +3,7 @@
 mod bounds;
 mod closed_loop;
 mod drill;
+mod follow;
 mod hidden_queue;
 mod invariants;
 mod mirror;

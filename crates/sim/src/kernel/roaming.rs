@@ -119,16 +119,15 @@ impl<O: Observer> Kernel<O> {
         }
     }
 
-    /// What base stations keep for mobile hosts that may come (MCAST-5), or whose window is closed
-    /// (WINC-BS), and what is on its way between the router and them.
+    /// What base stations keep for mobile hosts that have come or may (MCAST-5), or whose window is
+    /// closed (WINC-BS), and what is on its way between the router and them.
     pub(crate) fn kept(&self) -> Vec<(NodeId, PacketId)> {
         let mut kept = Vec::new();
         for (node, entry) in (0..).map(NodeId).zip(&self.nodes) {
             match &entry.machine {
                 Machine::Cellular(cellular) => {
                     let station = &cellular.station;
-                    let packets = station.mobility().member().packets();
-                    let packets = packets.chain(station.scheme().kept());
+                    let packets = station.waiting().chain(station.scheme().kept());
                     kept.extend(packets.map(|packet| (node, packet.id)));
                 }
                 Machine::Router(router) => {
@@ -162,10 +161,12 @@ impl<O: Observer> Kernel<O> {
             Change::Reached(Cell(cell)) => {
                 roam.set_member(cell, mobile, true);
                 joins = Some(cell);
+                self.nodes[node.0 as usize].machine.set_reached(cell, true);
                 CellChange::Reached(cell)
             }
             Change::Lost(Cell(cell)) => {
                 roam.set_member(cell, mobile, false);
+                self.nodes[node.0 as usize].machine.set_reached(cell, false);
                 CellChange::Lost(cell)
             }
             Change::Crossed { from: Cell(from), to: Cell(to) } => {

@@ -123,7 +123,7 @@ fn a_transfer_survives_handoffs_beside_every_scheme() {
         "snoop-modern+fast-retransmit",
     ];
     for scheme in schemes {
-        for style in [Style::Greeting, Style::Forwarding, Style::Prefetch, Style::Multicast] {
+        for (_, style, _) in Style::NAMES {
             if (scheme, style) == ("window-station", Style::Multicast) {
                 continue; // Refused: there is no tunnel between base stations (MCAST-19).
             }
@@ -183,4 +183,22 @@ fn on_one_channel_overlapping_cells_are_not_faster_than_no_motion() {
     let (still, moving) = ("at=1000s,overlap", "every=4s,first=3s,overlap");
     assert!(goodput("shared", moving) >= goodput("shared", still));
     assert!(goodput("per-cell", moving) < goodput("per-cell", still));
+}
+
+/// CI-SMOOTH-2: with `best` no sender learns of a gap; with Mobile IP alone it does.
+#[test]
+fn ci_smooth_2_what_was_not_acknowledged_follows_and_nobody_sends_it_again() {
+    let resent = |scheme: &str| {
+        let text = format!(
+            "rate = \"2Mbit/s\"\nsize = \"1500kB\"\ntcp = \"cubic\"\nqueue = \"400p\"\nrtt = \"40ms\"\n\
+             schemes = \"{scheme}\"\nhandoff = \"every=2s,first=1s,gap=0.1s,rendezvous=0.1s\"\n"
+        );
+        let scenario = Scenario::complete(parse("test", &text).expect("a scenario"));
+        let scenario = scenario.expect("a complete scenario");
+        let plan = Plan::new(&scenario, &scenario.cases()[0]).expect("a plan");
+        let measures = run(&plan, 1).measures;
+        measures.retransmissions_end_to_end + measures.timeouts
+    };
+    assert_eq!(resent("best"), 0);
+    assert!(resent("mobile-ip") > 0);
 }

@@ -3,6 +3,8 @@
 //! `docs/results.md` shows the table that [`documentation`] makes; a test holds them together.
 //! Columns that `compare --json` has, too, have its names.
 
+mod handoffs;
+
 use super::Configuration;
 use crate::mobiles;
 use crate::row::{Checks, Sample, World, outage_s};
@@ -105,26 +107,31 @@ pub fn chosen(metrics: Option<&[String]>) -> Vec<&'static Column> {
         column.group != Group::Measure
             || metrics.is_none_or(|names| names.iter().any(|name| name == column.name))
     };
-    COLUMNS.iter().filter(is_chosen).collect()
+    all().filter(is_chosen).collect()
 }
 
 /// The columns that a study can choose.
 pub fn measures() -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().filter(|column| column.group == Group::Measure)
+    all().filter(|column| column.group == Group::Measure)
 }
 
 /// The columns about path, hosts and traffic.
 pub fn path() -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().filter(|column| column.group == Group::Path)
+    all().filter(|column| column.group == Group::Path)
 }
 
 /// The table of all columns, in Markdown.
 pub fn documentation() -> String {
     let mut text = String::from("| column | type | meaning |\n|---|---|---|\n");
-    for column in COLUMNS {
+    for column in all() {
         text += &format!("| `{}` | {} | {} |\n", column.name, column.kind(), column.meaning);
     }
     text
+}
+
+/// All of them, in the order of the files.
+fn all() -> impl Iterator<Item = &'static Column> {
+    COLUMNS.iter().chain(handoffs::COLUMNS)
 }
 
 const COLUMNS: &[Column] = &[
@@ -479,7 +486,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_measures_can_be_chosen() {
-        let mut names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+        let mut names: Vec<&str> = all().map(|column| column.name).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
         let chosen = chosen(Some(&["stall_s".to_owned()]));

@@ -105,6 +105,8 @@ struct TransferBody {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     receiver_stalls_after_handoff_ns: Vec<u64>,
     latencies_ns: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    latencies_around_handoff_ns: Vec<u64>,
 }
 
 impl HandoffsBody {
@@ -237,6 +239,7 @@ impl TransferBody {
             stalls_after_handoff,
             receiver_stalls_after_handoff,
             latencies,
+            latencies_around_handoff,
         } = transfer;
         TransferBody {
             delivered_bytes: *delivered_bytes,
@@ -249,6 +252,7 @@ impl TransferBody {
             stalls_after_handoff_ns: nanos(stalls_after_handoff),
             receiver_stalls_after_handoff_ns: nanos(receiver_stalls_after_handoff),
             latencies_ns: nanos(latencies),
+            latencies_around_handoff_ns: nanos(latencies_around_handoff),
         }
     }
 
@@ -264,6 +268,7 @@ impl TransferBody {
             stalls_after_handoff: times(self.stalls_after_handoff_ns),
             receiver_stalls_after_handoff: times(self.receiver_stalls_after_handoff_ns),
             latencies: times(self.latencies_ns),
+            latencies_around_handoff: times(self.latencies_around_handoff_ns),
         }
     }
 }
@@ -286,6 +291,7 @@ mod tests {
             stalls_after_handoff: times(50),
             receiver_stalls_after_handoff: times(60),
             latencies: times(40),
+            latencies_around_handoff: times(100),
         };
         let measures = Measures {
             transfers: vec![transfer, Transfer::default()],
