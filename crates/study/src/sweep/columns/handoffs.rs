@@ -24,7 +24,7 @@ pub(super) const COLUMNS: &[Column] = &[
         Group::Path,
         "backhaul_share",
         "share of the wired delay between router and base stations",
-        |run| moves(run).then(|| run.configuration.scenario.backhaul.0),
+        |run| moves(run).then_some(run.configuration.scenario.backhaul.0),
     ),
     integer(Group::Measure, "handoffs", "crossings from cell to cell", |run| {
         count(run, |one| one.crossings)
