@@ -1,5 +1,5 @@
-//! The short form of the comparison of handoffs: in each of its cells `best` delivers as much as any
-//! other, and does not stall longer than Mobile IP.
+//! The short form of the comparison of handoffs: in each of its cells `best` delivers as much as
+//! any other, and does not stall longer than Mobile IP.
 
 use std::collections::BTreeMap;
 use study::sweep::{Matrix, Study};

@@ -9,8 +9,8 @@
 //!   new data, and until the receiver delivers the next byte; only where data was outstanding when
 //!   the link returned. A link that goes away again before that ends the sample there.
 //! - *stall after a handoff*: [`crate::handoffs`] has it.
-//! - *latency around a handoff*: of the messages that were under way at a crossing or written within
-//!   1 s after it.
+//! - *latency around a handoff*: of the messages that were under way at a crossing or written
+//!   within 1 s after it.
 //! - *recovery*: from the return of the link until 500 kB more are acknowledged at the sender.
 //! - *air bytes*: everything that used the last hop, both ways, lost or not.
 //! - *queue delay*: what a packet with payload takes from the moment at which its machine puts it

@@ -9,7 +9,7 @@ use super::resend::{acceptable, cut};
 use super::{Context, rule};
 use sansio::{Cause, Priority, Side, Sink};
 
-/// Sends the cache of a flow through the tunnel, the oldest first, without what a SACK block covers.
+/// Sends the cache of a flow through the tunnel, the oldest first, without what SACK blocks cover.
 /// What the fixed host has sent again carries a later TSval than what follows it, which the mobile
 /// host would then take for old (PAWS): that is raised as well.
 pub(super) fn send_after(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {

@@ -190,8 +190,8 @@ fn on_one_channel_overlapping_cells_are_not_faster_than_no_motion() {
 fn ci_smooth_2_what_was_not_acknowledged_follows_and_nobody_sends_it_again() {
     let resent = |scheme: &str| {
         let text = format!(
-            "rate = \"2Mbit/s\"\nsize = \"1500kB\"\ntcp = \"cubic\"\nqueue = \"400p\"\nrtt = \"40ms\"\n\
-             schemes = \"{scheme}\"\nhandoff = \"every=2s,first=1s,gap=0.1s,rendezvous=0.1s\"\n"
+            "rate = \"2Mbit/s\"\nsize = \"1500kB\"\ntcp = \"cubic\"\nqueue = \"400p\"\n\
+             rtt = \"40ms\"\nschemes = \"{scheme}\"\nhandoff = \"every=2s,first=1s,gap=0.1s,rendezvous=0.1s\"\n"
         );
         let scenario = Scenario::complete(parse("test", &text).expect("a scenario"));
         let scenario = scenario.expect("a complete scenario");
