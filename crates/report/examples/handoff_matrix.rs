@@ -210,8 +210,8 @@ fn schemes(out: &mut String, cells: &Cells<'_>) {
         let held = cells.values().filter(|rows| holds(rows, name, MEDIAN)).count();
         let _ = writeln!(
             out,
-            "| `{name}` | {:.2} x | {least:.2} x | {:.2} x | {:.2} x | {:.0} | {:.0} | {held} of {} \
-             |",
+            "| `{name}` | {:.2} x | {least:.2} x | {:.2} x | {:.2} x | {:.0} | {:.0} | {held} \
+             of {} |",
             geometric(&goodputs),
             geometric(&ratios(|row| row.stall.map(|stall| stall.p50), true)),
             geometric(&ratios(|row| row.latency.map(|latency| latency.p95), false)),

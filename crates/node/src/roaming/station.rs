@@ -185,7 +185,7 @@ impl Station {
             }
             (Some(arrivals), Notice::Moved(mobile)) => {
                 onward = Some(arrivals.end(mobile));
-                // The queue of a cell that still reaches the host brings what the scheme has cached.
+                // A cell that still reaches the host brings what the scheme has cached.
                 let is_wanted =
                     v4(mobile).is_some_and(|it| self.mobility.handover().wants_buffer(it));
                 let is_kept = is_wanted || !matches!(self.scheme, Scheme::Snoop(_));

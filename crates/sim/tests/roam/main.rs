@@ -191,7 +191,8 @@ fn ci_smooth_2_what_was_not_acknowledged_follows_and_nobody_sends_it_again() {
     let resent = |scheme: &str| {
         let text = format!(
             "rate = \"2Mbit/s\"\nsize = \"1500kB\"\ntcp = \"cubic\"\nqueue = \"400p\"\n\
-             rtt = \"40ms\"\nschemes = \"{scheme}\"\nhandoff = \"every=2s,first=1s,gap=0.1s,rendezvous=0.1s\"\n"
+             rtt = \"40ms\"\nschemes = \"{scheme}\"\n\
+             handoff = \"every=2s,first=1s,gap=0.1s,rendezvous=0.1s\"\n"
         );
         let scenario = Scenario::complete(parse("test", &text).expect("a scenario"));
         let scenario = scenario.expect("a complete scenario");
