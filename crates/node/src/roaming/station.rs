@@ -16,7 +16,9 @@ use super::igmp;
 use crate::divert::divert;
 use core::net::{IpAddr, Ipv4Addr};
 use mobility::station::BaseStation;
-use sansio::{Deadline, Engine, Input, Instant, Notice, Packet, PacketRef, Payload, Side, Sink};
+use sansio::{
+    Deadline, Engine, Input, Instant, Notice, Packet, PacketRef, Payload, Priority, Side, Sink,
+};
 use schemes::Scheme;
 use std::collections::VecDeque;
 
@@ -30,14 +32,15 @@ pub struct Station {
     notices: Vec<Notice>,
 }
 
-/// Packets between the two, with whom they go to; empty between two inputs.
+/// Packets between the two, with where they go; empty between two inputs.
 type Between = VecDeque<(To, PacketRef)>;
 
-/// One of the two engines, and the side on which a packet reaches it.
+/// One of the two engines and the side on which a packet reaches it, or the air.
 #[derive(Clone, Copy, Debug)]
 enum To {
     Mobility(Side),
     Scheme(Side),
+    Air(Priority),
 }
 
 impl Station {
@@ -98,6 +101,10 @@ impl Station {
     fn give_to_scheme(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         let Station { scheme, between, notices, .. } = self;
         let mut outputs = divert(sink, notices, |sink, side, priority, packet| match side {
+            // Behind what it has passed on: a NACK tells of data that went before it (MOD-4).
+            Side::RADIO if matches!(between.back(), Some((To::Mobility(_) | To::Air(_), _))) => {
+                between.push_back((To::Air(priority), packet));
+            }
             Side::RADIO => sink.send(side, priority, packet),
             Side::TUNNEL => between.push_back((To::Mobility(Side::WIRED), packet)),
             _ => between.push_back((To::Mobility(Side::RADIO), packet)),
@@ -119,6 +126,7 @@ impl Station {
                 Some((To::Scheme(side), packet)) => {
                     self.give_to_scheme(Input::Arrival { side, packet }, sink, now);
                 }
+                Some((To::Air(priority), packet)) => sink.send(Side::RADIO, priority, packet),
                 None if self.notices.is_empty() => return,
                 None => {}
             }
@@ -129,7 +137,7 @@ impl Station {
     fn on_notice(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
         if let Notice::Group { group: IpAddr::V4(group), is_member } = notice {
             let report = igmp::message((self.address, HOME_AGENT), group, is_member, sink);
-            return sink.send(Side::WIRED, sansio::Priority::High, report);
+            return sink.send(Side::WIRED, Priority::High, report);
         }
         self.give_to_scheme(Input::Notice(notice), sink, now);
         if let Notice::Registered(mobile) = notice {
