@@ -17,7 +17,9 @@ use super::igmp;
 use crate::divert::divert;
 use core::net::{IpAddr, Ipv4Addr};
 use mobility::station::BaseStation;
-use sansio::{Deadline, Engine, Input, Instant, Notice, Packet, PacketRef, Payload, Side, Sink};
+use sansio::{
+    Deadline, Engine, Input, Instant, Notice, Packet, PacketRef, Payload, Priority, Side, Sink,
+};
 use schemes::Scheme;
 use std::collections::VecDeque;
 
@@ -33,14 +35,15 @@ pub struct Station {
     notices: Vec<Notice>,
 }
 
-/// Packets between the two, with whom they go to; empty between two inputs.
+/// Packets between the two, with where they go; empty between two inputs.
 type Between = VecDeque<(To, PacketRef)>;
 
-/// One of the two engines, and the side on which a packet reaches it.
+/// One of the two engines and the side on which a packet reaches it, or the air.
 #[derive(Clone, Copy, Debug)]
 enum To {
     Mobility(Side),
     Scheme(Side),
+    Air(Priority),
 }
 
 impl Station {
@@ -116,6 +119,10 @@ impl Station {
     fn give_to_scheme(&mut self, input: Input, sink: &mut impl Sink, now: Instant) {
         let Station { scheme, between, notices, .. } = self;
         let mut outputs = divert(sink, notices, |sink, side, priority, packet| match side {
+            // Behind what it has passed on: a NACK tells of data that went before it (MOD-4).
+            Side::RADIO if matches!(between.back(), Some((To::Mobility(_) | To::Air(_), _))) => {
+                between.push_back((To::Air(priority), packet));
+            }
             Side::RADIO => sink.send(side, priority, packet),
             Side::TUNNEL => between.push_back((To::Mobility(Side::WIRED), packet)),
             _ => between.push_back((To::Mobility(Side::RADIO), packet)),
@@ -139,6 +146,10 @@ impl Station {
                     self.give_to_scheme(Input::Arrival { side, packet }, sink, now);
                     continue;
                 }
+                Some((To::Air(priority), packet)) => {
+                    sink.send(Side::RADIO, priority, packet);
+                    continue;
+                }
                 None => {}
             }
             let next = self.arrivals.as_mut().and_then(|arrivals| arrivals.pop(now));
@@ -154,7 +165,7 @@ impl Station {
     fn on_notice(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
         if let Notice::Group { group: IpAddr::V4(group), is_member } = notice {
             let report = igmp::message((self.address, HOME_AGENT), group, is_member, sink);
-            return sink.send(Side::WIRED, sansio::Priority::High, report);
+            return sink.send(Side::WIRED, Priority::High, report);
         }
         let (notice, onward) = self.on_arrival_or_end(notice, now);
         self.give_to_scheme(Input::Notice(notice), sink, now);

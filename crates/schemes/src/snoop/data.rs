@@ -198,14 +198,14 @@ fn on_cached(
     assist::on_repeat(flow, range.0, now);
     context.shared.statistics.sender_retransmissions += 1;
     rule(context.sink, flow.key, None, ("SNOOP-DATA-3", "forwarded again", range.0.0.into()));
-    mark_repeated(flow, (packet, Copy::Queued), range, context.config, now);
-    send_cached(flow, range, context.config, now);
+    mark_repeated(flow, packet, range, context.config, now);
+    send_cached(flow, (range, Copy::Queued), context.config, now);
 }
 
-/// The sender has sent cached segments again, in this packet, which is now there.
+/// The sender has sent cached segments again, in this packet.
 pub(super) fn mark_repeated(
     flow: &mut Flow,
-    (packet, copy): (&PacketRef, Copy),
+    packet: &PacketRef,
     range: (Seq, Seq),
     config: &Config,
     now: Instant,
@@ -219,21 +219,26 @@ pub(super) fn mark_repeated(
             entry.renew(packet, range);
         }
         entry.sender_retransmitted |= config.mark == Mark::Both;
-        (entry.copy, entry.sent_order, entry.departed_at) = (copy, flow.sent, now);
-        flow.sent = flow.sent.wrapping_add(1);
+        entry.departed_at = now;
         index += 1;
     }
 }
 
-/// Cached segments are forwarded, by the caller.
-pub(super) fn send_cached(flow: &mut Flow, range: (Seq, Seq), config: &Config, now: Instant) {
+/// Cached segments are sent: by the caller into this base station's queue, or elsewhere.
+pub(super) fn send_cached(
+    flow: &mut Flow,
+    (range, copy): ((Seq, Seq), Copy),
+    config: &Config,
+    now: Instant,
+) {
+    let departs = copy == Copy::Queued && config.departures == Departures::AssumedWhenSent;
     let mut index = flow.cache.first_ending_after(range.0);
     while let Some(entry) = flow.cache.get_mut(index)
         && entry.start.before(range.1)
     {
-        (entry.copy, entry.sent_order) = (Copy::Queued, flow.sent);
+        (entry.copy, entry.sent_order) = (copy, flow.sent);
         flow.sent = flow.sent.wrapping_add(1);
-        if config.departures == Departures::AssumedWhenSent {
+        if departs {
             flow.departures = flow.departures.wrapping_add(1);
             (entry.copy, entry.departed_at) = (Copy::Departed, now);
             entry.departed_order = flow.departures;

@@ -154,7 +154,8 @@ fn mirror(
     }
     if age == Age::Old && flow.cache.covers(range.0, range.1) {
         // As SNOOP-DATA-6: the sender repeats it.
-        return data::mark_repeated(flow, (packet, Copy::Elsewhere), range, context.config, now);
+        data::mark_repeated(flow, packet, range, context.config, now);
+        return data::send_cached(flow, (range, Copy::Elsewhere), context.config, now);
     }
     if make_room(flow, packet, range, context) {
         context.shared.statistics.cached += u64::from(packet.segments());
@@ -233,7 +234,7 @@ pub(super) fn on_kept(
         entry.copy == Copy::Elsewhere && PacketRef::ptr_eq(&entry.packet, packet)
     });
     if is_kept {
-        data::send_cached(flow, range, context.config, now);
+        data::send_cached(flow, (range, Copy::Queued), context.config, now);
     }
     is_kept
 }

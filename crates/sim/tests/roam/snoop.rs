@@ -4,7 +4,7 @@ use crate::{ms, plan, roaming};
 use node::Plan;
 use node::movement::dwell;
 use node::roaming::{Pace, Roaming, Style, address};
-use sansio::{EventKind, HandoffStage, Instant, Packet, Payload, Side};
+use sansio::{Cause, EventKind, HandoffStage, Instant, Packet, Payload, Side};
 use trace::handoffs::OUT_OF_CELL;
 use trace::{CellChange, Observer, Record, What};
 
@@ -139,4 +139,31 @@ fn snho_1_the_mirror_repairs_what_a_short_gap_took() {
         let without = timeouts("plain", Style::Multicast);
         assert!(2 * mirrored < without, "{scheme}: {mirrored} timeouts, {without} without Snoop");
     }
+}
+
+/// NACKs that base stations send into the air.
+#[derive(Default)]
+struct Nacks(u64);
+
+impl Observer for &mut Nacks {
+    const ON: bool = true;
+
+    fn record(&mut self, record: &Record<'_>) {
+        if let What::Sent { side: Side::RADIO, packet, .. } = record.what {
+            self.0 += u64::from(packet.cause == Cause::AgentAck);
+        }
+    }
+}
+
+/// MOD-4: a NACK follows the data of which it tells, among cells, too.
+#[test]
+fn mod_4_a_nack_tells_of_no_data_that_has_not_gone_on() {
+    let text = "rate = \"10Mbit/s\"\nrtt = \"50ms\"\nsize = \"1MB\"\nber = \"1/1Mbit\"\n\
+                tcp = \"cubic\"\nschemes = \"snoop\"\ndirection = \"up\"\n";
+    let mut nacks = Nacks::default();
+    for style in [Style::Registration, Style::Greeting, Style::Multicast] {
+        let plan = plan(text, moving(1_000, dwell::Border::Overlap(None), style));
+        (1..=3).for_each(|seed| drop(run(&plan, seed, &mut nacks)));
+    }
+    assert!(nacks.0 > 20, "{} NACKs", nacks.0);
 }

@@ -147,6 +147,22 @@ fn snho_3_the_total_of_all_flows_bounds_what_is_heard_too() {
     assert_eq!(station.cached(), BTreeSet::from([3 * SEGMENT, 4 * SEGMENT]));
 }
 
+/// What waits for the air is reckoned from these counts.
+#[test]
+fn snoop_data_3_a_segment_that_is_sent_again_counts_once_more() {
+    for (side, config) in [Side::WIRED, Side::MIRROR]
+        .into_iter()
+        .flat_map(|side| [Config::strict(), Config::modern()].map(|config| (side, config)))
+    {
+        let mut station = Station::new(&config);
+        for (number, sent) in [(0, 1), (1, 2), (0, 3), (1, 4)] {
+            station.get(side, &data(number));
+            let flow = station.agent.flows.iter().flatten().next().expect("a flow");
+            assert_eq!(flow.sent, sent);
+        }
+    }
+}
+
 /// A sender with at most `window` segments unacknowledged; each step is a segment or an ACK.
 struct Sender {
     random: Random,
