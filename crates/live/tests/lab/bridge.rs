@@ -19,8 +19,8 @@ use wire::checksum::{Change, update_word};
 
 const FIXED: [&str; 2] = ["10.78.5.1", "fd78::1"];
 const MOBILE: [&str; 2] = ["10.78.5.2", "fd78::2"];
-const FIXED_MAC: [u8; 6] = [2, 0, 0, 0, 5, 1];
-const MOBILE_MAC: [u8; 6] = [2, 0, 0, 0, 5, 2];
+pub(crate) const FIXED_MAC: [u8; 6] = [2, 0, 0, 0, 5, 1];
+pub(crate) const MOBILE_MAC: [u8; 6] = [2, 0, 0, 0, 5, 2];
 
 /// The network; dropping it takes it down.
 pub(crate) struct Bridge {
@@ -30,7 +30,7 @@ pub(crate) struct Bridge {
 impl Bridge {
     /// Hosts without offloads, so that each side of the bridge shows whole frames; a bridge that
     /// remembers a station for 5 s.
-    fn new() -> Bridge {
+    pub(crate) fn new() -> Bridge {
         let bridge = Bridge { names: Names::new(9) };
         let Names { fixed, base, mobile, .. } = &bridge.names;
         let mut script = format!(
@@ -64,6 +64,10 @@ impl Bridge {
             within(name, || offload::switch_off(device)).expect("offloads can be switched off");
         }
         bridge
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
     }
 
     fn daemon(&self, scheme: &str, more: &[&str]) -> Agent {
@@ -131,19 +135,19 @@ impl Drop for Bridge {
     }
 }
 
-fn run(script: &str) {
+pub(crate) fn run(script: &str) {
     let status = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).status();
     assert!(status.expect("sh runs").success(), "{script}");
 }
 
 /// What tcpdump sees of one direction of a host's device.
-struct Capture {
+pub(crate) struct Capture {
     tcpdump: Child,
     file: PathBuf,
 }
 
 impl Capture {
-    fn begin(namespace: &str, direction: &str) -> Capture {
+    pub(crate) fn begin(namespace: &str, direction: &str) -> Capture {
         let name = format!("lasthop-{}-{namespace}-{direction}.pcap", std::process::id());
         let file = std::env::temp_dir().join(name);
         let start = || {
@@ -164,7 +168,7 @@ impl Capture {
     }
 
     /// The frames of one sender, in order.
-    fn end(mut self, source: [u8; 6]) -> Vec<Vec<u8>> {
+    pub(crate) fn end(mut self, source: [u8; 6]) -> Vec<Vec<u8>> {
         let id = self.tcpdump.id().to_string();
         assert!(Command::new("kill").args(["-INT", &id]).status().expect("kill runs").success());
         let mut said = String::new();
