@@ -161,14 +161,15 @@ mod tests {
 
     impl Device {
         fn take(&mut self, frames: &[Outgoing], call: &Call<'_>) -> io::Result<usize> {
-            let messages: Vec<Range<usize>> = match call {
-                Call::Joined(joined) => vec![joined.first..joined.first + joined.count],
-                Call::Each(range) => range.clone().map(|index| index..index + 1).collect(),
+            // First frame and number of frames.
+            let messages: Vec<(usize, usize)> = match call {
+                Call::Joined(joined) => vec![(joined.first, joined.count)],
+                Call::Each(range) => range.clone().map(|index| (index, 1)).collect(),
             };
             let mut room = self.room;
-            for (number, message) in messages.iter().enumerate() {
+            for (number, (first, count)) in messages.iter().enumerate() {
                 let mut is_in = true;
-                for index in message.clone() {
+                for index in (*first..).take(*count) {
                     for _ in 0..segments(&frames[index]) {
                         is_in = room > 0;
                         room -= usize::from(is_in);
