@@ -4,7 +4,7 @@ use crate::exchanges::{self, Exchange, Handler};
 use crate::load::Stopwatch;
 use crate::net::{Host, Net, Path};
 use crate::stage::{Lacking, Stage};
-use crate::variant::{self, USUAL, VARIANTS, Variant};
+use crate::variant::{self, AT_ONCE, USUAL, VARIANTS, Variant};
 use crate::watch::Watch;
 use anyhow::{Context, Result, ensure};
 use live::daemon::Forwarding;
@@ -76,16 +76,14 @@ impl Nets<'_> {
 }
 
 /// The variants in which an exchange of a track is played: the usual ones, and one of the others in
-/// turn, unless all are asked for.
+/// turn, unless all are asked for. Then there is one, too, that helps from the first packet on: most
+/// exchanges end before they have shown that help is safe.
 fn chosen(track: u32) -> Vec<&'static Variant> {
-    let others = VARIANTS.len() - USUAL;
-    let is_chosen = |number: usize| {
-        variant::all_are_asked_for() || number < USUAL || number - USUAL == track as usize % others
-    };
-    (0..VARIANTS.len())
-        .filter(|number| is_chosen(*number))
-        .map(|number| &VARIANTS[number])
-        .collect()
+    if variant::all_are_asked_for() {
+        return VARIANTS.iter().chain([&AT_ONCE]).collect();
+    }
+    let (usual, others) = VARIANTS.split_at(USUAL);
+    usual.iter().chain([&others[track as usize % others.len()]]).collect()
 }
 
 /// Plays exchanges one after the other; returns what was not as it has to be.

@@ -2,13 +2,15 @@
 //!
 //! They come through a Unix stream socket, or from whoever started the daemon through its standard
 //! input: then the daemon writes `ready` when it has taken over, ends when its input does, and
-//! answers questions only. Threads wait for the lines, so that nobody who is slow holds up packets.
+//! answers questions only. Threads wait for the lines, so that nobody who is slow holds up packets,
+//! and put long answers into words.
 
 use super::config::Mode;
+use super::listing::{Recent, Row};
 use anyhow::{Context, Result, bail, ensure};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use sansio::{Notice, Side};
+use sansio::{Instant, Notice, Side};
 use std::fmt::Display;
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -17,7 +19,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
 /// Where orders come from.
@@ -102,31 +104,54 @@ impl Order {
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) order: Order,
-    from: From,
+    asker: Sender<Answer>,
 }
 
+/// What came of it, or a part of that.
 #[derive(Debug)]
-enum From {
-    Standard,
-    Connection(SyncSender<String>),
+enum Answer {
+    Line(Result<String>),
+    /// Some of the flows.
+    Rows(Vec<Row>),
+    /// That were all, by then.
+    NoMoreRows(Instant),
 }
 
 impl Request {
+    fn new(order: Order) -> (Request, Receiver<Answer>) {
+        let (asker, answers) = channel();
+        (Request { order, asker }, answers)
+    }
+
     /// Says to whoever asked what came of it.
-    pub(super) fn answer(self, line: &Result<String>) {
-        let said = match line {
-            Ok(line) => line.clone(),
-            Err(error) => complaint(format!("{error:#}")),
-        };
-        match self.from {
-            From::Standard if self.order.is_question() || line.is_err() => {
-                // Whoever asked may be gone.
-                let _written = say(&said);
-            }
-            From::Standard => {}
-            From::Connection(connection) => {
-                let _gone = connection.try_send(said);
-            }
+    pub(super) fn answer(self, line: Result<String>) {
+        let _gone = self.asker.send(Answer::Line(line));
+    }
+
+    /// Says what is known of some flows; false if nobody hears it any more.
+    pub(super) fn list(&self, rows: Vec<Row>) -> bool {
+        self.asker.send(Answer::Rows(rows)).is_ok()
+    }
+
+    /// Says that these were all flows.
+    pub(super) fn end_list(self, now: Instant) {
+        let _gone = self.asker.send(Answer::NoMoreRows(now));
+    }
+}
+
+/// Waits for all of an answer, no longer than so for each part; `None` if none comes.
+fn answer_of(
+    order: Order,
+    answers: &Receiver<Answer>,
+    patience: Duration,
+) -> Option<Result<String>> {
+    let most = if let Order::Flows(most) = order { most } else { 0 };
+    let mut recent = Recent::new(most);
+    loop {
+        match answers.recv_timeout(patience).ok()? {
+            Answer::Line(line) => return Some(line),
+            Answer::Rows(rows) => recent.add(&rows),
+            Answer::NoMoreRows(now) => return Some(Ok(recent.text(now))),
         }
     }
 }
@@ -221,16 +246,23 @@ impl Way {
         for line in io::stdin().lines().map_while(Result::ok) {
             match Order::parse(&line) {
                 Ok(order) => {
-                    if !self.pass(Request { order, from: From::Standard }) {
+                    let (request, answers) = Request::new(order);
+                    if !self.pass(request) {
                         return;
                     }
+                    // Whoever asked may be gone.
+                    let _written = match answer_of(order, &answers, Duration::MAX) {
+                        Some(Ok(line)) if order.is_question() => say(&line),
+                        Some(Err(error)) => say(&complaint(format!("{error:#}"))),
+                        _ => Ok(()),
+                    };
                 }
                 Err(error) => {
                     let _written = say(&complaint(error));
                 }
             }
         }
-        self.pass(Request { order: Order::Stop, from: From::Standard });
+        self.pass(Request::new(Order::Stop).0);
     }
 
     /// Serves one who has connected, until that one leaves.
@@ -245,10 +277,13 @@ impl Way {
             let order = Order::parse(&String::from_utf8_lossy(&line));
             let answer = match order {
                 Ok(order) => {
-                    let (answer, awaited) = sync_channel(1);
-                    self.pass(Request { order, from: From::Connection(answer) });
-                    let late = |_| complaint("the daemon does not answer");
-                    awaited.recv_timeout(ANSWER_MAX).unwrap_or_else(late)
+                    let (request, answers) = Request::new(order);
+                    self.pass(request);
+                    match answer_of(order, &answers, ANSWER_MAX) {
+                        Some(Ok(line)) => line,
+                        Some(Err(error)) => complaint(format!("{error:#}")),
+                        None => complaint("the daemon does not answer"),
+                    }
                 }
                 Err(error) => complaint(error),
             };
@@ -363,12 +398,12 @@ mod tests {
         write!(&client, "link up\nrubbish\nflows 7\n").expect("sent");
         let first = next(&mut orders);
         assert_eq!(first.order, Order::Notice(Notice::LinkUp(Side::RADIO)));
-        first.answer(&Ok("{}".into()));
+        first.answer(Ok("{}".into()));
         assert_eq!(answer(), "{}");
         assert!(answer().contains("`rubbish` is no order; expected mode off"));
         let second = next(&mut orders);
         assert_eq!(second.order, Order::Flows(7));
-        second.answer(&Err(anyhow::anyhow!("no")));
+        second.answer(Err(anyhow::anyhow!("no")));
         assert_eq!(answer(), r#"{"error":"no"}"#);
         assert!(orders.next().is_none());
         drop(orders);

@@ -8,7 +8,7 @@ use std::fmt::{Display, Write};
 
 /// Counters of the packets between the devices.
 type OfPackets = (&'static str, &'static str, fn(&Snapshot) -> u64);
-const PACKETS: [OfPackets; 15] = [
+const PACKETS: [OfPackets; 16] = [
     ("frames_taken_total", "Frames looked at: TCP of the mobile hosts.", |s| s.packets.taken),
     ("frames_seen_total", "Frames looked at that the kernel forwards: the fast path.", |s| {
         s.packets.seen
@@ -34,6 +34,9 @@ const PACKETS: [OfPackets; 15] = [
     ("packets_sent_total", "Packets handed to a device.", |s| s.packets.sent),
     ("packets_made_total", "Of these, packets that the engine made or changed.", |s| {
         s.packets.made
+    }),
+    ("packets_joined_total", "Of those sent, packets that left joined with others (GSO).", |s| {
+        s.packets.joined
     }),
     ("packets_routed_total", "Packets that the kernel was asked to route.", |s| s.packets.routed),
     ("packets_refused_total", "Packets that a device or the kernel refused.", |s| {
@@ -237,6 +240,7 @@ const AGE_MAX_SECONDS: f64 = 5.0;
 mod tests {
     use super::super::config::Forwarding;
     use super::super::snapshot::Intervention;
+    use super::super::station::Counters;
     use super::*;
     use prometheus_parse::{Scrape, Value};
     use serde_json::json;
@@ -256,7 +260,7 @@ mod tests {
             held_bytes: 7,
             held_bytes_max: 9,
             overruns: 3,
-            packets: Default::default(),
+            packets: Counters { joined: 5, ..Counters::default() },
             scheme: super::super::snapshot::of_scheme(&scheme),
             classes: vec![json!({
                 "name": "trains", "verdict": "gain", "flows_helped": 70, "flows_control": 9,
@@ -284,6 +288,7 @@ mod tests {
         assert_eq!(value("lasthop_mode", "help"), Value::Gauge(1.0));
         assert_eq!(value("lasthop_mode", "off"), Value::Gauge(0.0));
         assert_eq!(value("lasthop_overruns_total", ""), Value::Counter(3.0));
+        assert_eq!(value("lasthop_packets_joined_total", ""), Value::Counter(5.0));
         assert_eq!(value("lasthop_held_bytes", ""), Value::Gauge(7.0));
         assert_eq!(value("lasthop_interventions_total", "MOD-1"), Value::Counter(4.0));
         assert_eq!(value("lasthop_class_gain_ratio", "low"), Value::Gauge(0.5));

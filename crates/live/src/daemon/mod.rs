@@ -19,8 +19,8 @@
 //! devices that go), [`path`] (sockets and rules), [`selection`] (which packets), [`choice`] (which
 //! back end), [`neighbours`] and [`bridged`] (how they go on), [`rules`] (nft), [`kernel`] (what it
 //! is set to do), [`ruleset`] (what others have set up); for people: [`control`] (orders and
-//! questions), [`snapshot`] and [`metrics`] (what happened), `server` (over HTTP), `journal` (the
-//! log), `manager` (systemd).
+//! questions), `listing` (flow by flow), [`snapshot`] and [`metrics`] (what happened), `server`
+//! (over HTTP), `journal` (the log), `manager` (systemd).
 
 pub mod bridged;
 pub mod choice;
@@ -29,6 +29,7 @@ pub mod control;
 mod journal;
 pub mod kernel;
 mod link;
+mod listing;
 pub mod machine;
 mod manager;
 pub mod metrics;

@@ -1,12 +1,13 @@
 //! The daemon's loop: packets first, then time, orders, signals and devices.
 
 use super::config::{DaemonConfig, Level, Mode};
-use super::control::{self, Control, Order, Orders};
+use super::control::{self, Control, Order, Orders, Request};
 use super::journal::Journal;
 use super::link::{Attachment, Change, Link};
+use super::listing::Progress;
 use super::manager::Manager;
 use super::server::Server;
-use super::snapshot::{self, Board, Interventions, Snapshot, Turns};
+use super::snapshot::{Board, Counted, Snapshot};
 use super::{machine, path, schedule, settings};
 use crate::sys::netlink::DeviceNews;
 use crate::sys::poll::{Poll, Ready};
@@ -16,6 +17,7 @@ use anyhow::{Context, Result, ensure};
 use sansio::{Duration, Event, EventKind, Instant, Notice, Side};
 use schemes::Scheme;
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 
 /// Runs a daemon until SIGTERM, SIGINT, an order to stop, or the end of its controlling input.
 /// SIGHUP has it read its file again; without one its terminal is gone, and it ends.
@@ -61,6 +63,8 @@ struct Service {
     board: Board,
     server: Option<Server>,
     counted: Counted,
+    /// Who asked for the flows, and how far they were listed; one after the other.
+    listings: VecDeque<(Request, Progress)>,
     tick_at: Instant,
     /// When the schedule says that the link is back.
     hint_at: Option<Instant>,
@@ -70,16 +74,6 @@ struct Service {
     failure: Option<String>,
     /// What was wrong at the last look.
     problem: Option<String>,
-}
-
-/// What the loop counts beside the station.
-#[derive(Debug, Default)]
-struct Counted {
-    held_bytes_max: u64,
-    interventions: Interventions,
-    turns: Turns,
-    overruns: u64,
-    overrun_at: Option<Instant>,
 }
 
 /// Whether to go on.
@@ -100,7 +94,7 @@ impl Service {
         poll.add(&signals, SIGNALS)?;
         poll.add(orders.descriptor(), ORDERS)?;
         poll.add(&news, DEVICES)?;
-        let first = snapshot_of(&mut link, &Counted::default(), (config, Mode::Off), clock.now());
+        let first = Snapshot::of(&mut link, &Counted::default(), (config, Mode::Off), clock.now());
         let board = Board::new(first);
         let open = |at| Server::open(at, board.clone(), clock);
         let server = config.metrics.map(open).transpose()?;
@@ -118,6 +112,7 @@ impl Service {
             board,
             server,
             counted: Counted::default(),
+            listings: VecDeque::new(),
             tick_at: Instant::ZERO,
             hint_at: None,
             changed: false,
@@ -142,7 +137,10 @@ impl Service {
                 self.hint();
             }
             let dues = [deadline, self.hint_at].into_iter().flatten();
-            let until = dues.fold(self.tick_at, Instant::min);
+            let until = match self.listings.is_empty() {
+                true => dues.fold(self.tick_at, Instant::min),
+                false => Instant::ZERO,
+            };
             let ready = self.poll.wait(Some(self.clock.monotonic_at(until)))?;
             // The kernel forwards again: to go on would send packets twice.
             ensure!(!path::has_lost_its_rules(ready), "nft has ended, and the rules with it");
@@ -161,6 +159,7 @@ impl Service {
             if ready.contains(ORDERS) && self.obey()? == Next::Stop {
                 break;
             }
+            self.list();
         }
         Ok(())
     }
@@ -267,7 +266,7 @@ impl Service {
         self.counted.overruns = overruns;
         let Link { station, .. } = &self.link;
         if let Scheme::Snoop(agent) = station.engine().inner() {
-            self.counted.interventions.forget_all_but(|key| agent.knows(key));
+            self.counted.interventions.forget_some_but(|key| agent.knows(key));
         }
         self.plan_hint();
         self.journal.tell_left_out(now);
@@ -302,7 +301,7 @@ impl Service {
 
     fn snapshot(&mut self, now: Instant) -> Snapshot {
         let shown = (&self.config, self.mode);
-        let snapshot = snapshot_of(&mut self.link, &self.counted, shown, now);
+        let snapshot = Snapshot::of(&mut self.link, &self.counted, shown, now);
         Snapshot { problem: self.problem.clone(), ..snapshot }
     }
 
@@ -385,19 +384,33 @@ impl Service {
                     let now = self.clock.now();
                     serde_json::to_string(&self.snapshot(now)).context("write the statistics")
                 }
-                Order::Flows(most) => {
-                    let engine = self.link.station.engine();
-                    let now = self.clock.now();
-                    Ok(snapshot::flows(engine, &self.counted.interventions, most, now))
+                Order::Flows(_) => {
+                    self.listings.push_back((request, Progress::default()));
+                    continue;
                 }
                 Order::Stop => done(),
             };
-            request.answer(&answer);
+            request.answer(answer);
             if order == Order::Stop {
                 return Ok(Next::Stop);
             }
         }
         Ok(Next::Turn)
+    }
+
+    /// Looks up some of the flows that somebody asked for.
+    fn list(&mut self) {
+        let Some((request, mut progress)) = self.listings.pop_front() else { return };
+        let now = self.clock.now();
+        let engine = self.link.station.engine();
+        match progress.next(engine, &self.counted.interventions, now) {
+            Some(rows) => {
+                if request.list(rows) {
+                    self.listings.push_front((request, progress));
+                }
+            }
+            None => request.end_list(now),
+        }
     }
 
     /// Reads the configuration file again. What is wrong is told, and the old settings stay.
@@ -465,31 +478,5 @@ impl Service {
                 self.journal.say(Level::Error, "stopped", &why, now);
             }
         }
-    }
-}
-
-fn snapshot_of(
-    link: &mut Link,
-    counted: &Counted,
-    (config, mode): (&DaemonConfig, Mode),
-    now: Instant,
-) -> Snapshot {
-    let overruns = link.overruns();
-    let measured = link.station.engine();
-    let scheme = measured.inner();
-    Snapshot {
-        seconds: now.as_secs_f64(),
-        mode,
-        forwarding: config.forwarding,
-        back_end: link.back_end(),
-        problem: None,
-        held_bytes: scheme.held_bytes(),
-        held_bytes_max: counted.held_bytes_max,
-        overruns,
-        packets: link.station.counters(),
-        scheme: snapshot::of_scheme(scheme),
-        classes: snapshot::of_classes(measured),
-        interventions: counted.interventions.totals(),
-        turns: counted.turns,
     }
 }

@@ -1,15 +1,16 @@
 //! What happened so far, as others see it: published by the loop, read by whoever asks.
 
 use super::choice::Chosen;
-use super::config::{Forwarding, Mode};
+use super::config::{DaemonConfig, Forwarding, Mode};
+use super::link::Link;
 use super::station::Counters;
 use sansio::{Duration, FlowKey, Instant};
 use schemes::Scheme;
-use schemes::snoop::{FlowView, Heading};
-use schemes::worth::{ClassReport, ControlFlow, Measured};
+use schemes::worth::{ClassReport, Measured};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What happened from the start to `seconds`.
@@ -41,6 +42,45 @@ pub struct Snapshot {
     pub interventions: Vec<Intervention>,
     /// How long the loop was busy at a time.
     pub turns: Turns,
+}
+
+impl Snapshot {
+    /// What happened so far.
+    pub(super) fn of(
+        link: &mut Link,
+        counted: &Counted,
+        (config, mode): (&DaemonConfig, Mode),
+        now: Instant,
+    ) -> Snapshot {
+        let overruns = link.overruns();
+        let measured = link.station.engine();
+        let scheme = measured.inner();
+        Snapshot {
+            seconds: now.as_secs_f64(),
+            mode,
+            forwarding: config.forwarding,
+            back_end: link.back_end(),
+            problem: None,
+            held_bytes: scheme.held_bytes(),
+            held_bytes_max: counted.held_bytes_max,
+            overruns,
+            packets: link.station.counters(),
+            scheme: of_scheme(scheme),
+            classes: of_classes(measured),
+            interventions: counted.interventions.totals(),
+            turns: counted.turns,
+        }
+    }
+}
+
+/// What the loop counts beside the station.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    pub(super) held_bytes_max: u64,
+    pub(super) interventions: Interventions,
+    pub(super) turns: Turns,
+    pub(super) overruns: u64,
+    pub(super) overrun_at: Option<Instant>,
 }
 
 /// How often a rule acted.
@@ -103,17 +143,22 @@ impl Board {
 pub(super) struct Interventions {
     all: BTreeMap<(&'static str, &'static str), u64>,
     by_flow: BTreeMap<FlowKey, OfFlow>,
+    /// Up to here all were looked at, the last time; `None`: all.
+    looked_at: Option<FlowKey>,
 }
 
 /// What rules did for one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct OfFlow {
-    count: u64,
-    last: (&'static str, &'static str),
+pub(super) struct OfFlow {
+    pub(super) count: u64,
+    /// Rule and deed.
+    pub(super) last: (&'static str, &'static str),
 }
 
 /// Flows with counts at most; beyond it only the totals count.
 const FLOWS_COUNTED_MAX: usize = 1 << 16;
+/// So many at a time, that packets do not wait for it.
+const FLOWS_LOOKED_AT: usize = 1 << 12;
 
 impl Interventions {
     pub(super) fn note(&mut self, flow: Option<FlowKey>, rule: &'static str, did: &'static str) {
@@ -130,82 +175,25 @@ impl Interventions {
         }
     }
 
-    /// Lets go of flows that the scheme has forgotten.
-    pub(super) fn forget_all_but(&mut self, known: impl Fn(&FlowKey) -> bool) {
-        self.by_flow.retain(|key, _| known(key));
+    /// Lets go of flows that the scheme has forgotten: of those few at whom it looks this time.
+    pub(super) fn forget_some_but(&mut self, known: impl Fn(&FlowKey) -> bool) {
+        let from = self.looked_at.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.by_flow.range((from, Bound::Unbounded)).map(|(key, _)| *key);
+        let keys: Vec<FlowKey> = next.take(FLOWS_LOOKED_AT).collect();
+        self.looked_at = keys.get(FLOWS_LOOKED_AT - 1).copied();
+        for key in keys.iter().filter(|key| !known(key)) {
+            self.by_flow.remove(key);
+        }
+    }
+
+    pub(super) fn of(&self, flow: &FlowKey) -> Option<OfFlow> {
+        self.by_flow.get(flow).copied()
     }
 
     pub(super) fn totals(&self) -> Vec<Intervention> {
         let all = self.all.iter();
         all.map(|((rule, did), count)| Intervention { rule, did, count: *count }).collect()
     }
-}
-
-/// What is known of the flows, the most recently active first: one line of JSON.
-pub(super) fn flows(
-    measured: &Measured<Scheme>,
-    interventions: &Interventions,
-    most: usize,
-    now: Instant,
-) -> String {
-    let mut views: Vec<FlowView> = match measured.inner() {
-        Scheme::Snoop(agent) => agent.views(now).collect(),
-        Scheme::Plain(_) | Scheme::Window(_) => Vec::new(),
-    };
-    views.extend(measured.control_flows().map(|flow| of_control(&flow, now)));
-    let total = views.len();
-    let order = |view: &FlowView| (view.idle, view.key);
-    if most < total {
-        // Only those that are shown need be in order.
-        views.select_nth_unstable_by_key(most, order);
-        views.truncate(most);
-    }
-    views.sort_unstable_by_key(order);
-    let shown: Vec<Value> =
-        views.iter().map(|view| of_view(view, measured, interventions)).collect();
-    json!({ "seconds": now.as_secs_f64(), "total": total, "flows": shown }).to_string()
-}
-
-/// A flow that the scheme never meets.
-fn of_control(flow: &ControlFlow, now: Instant) -> FlowView {
-    FlowView {
-        key: flow.key,
-        heading: Heading::Down,
-        age: now.since(flow.began_at),
-        idle: now.since(flow.active_at),
-        doing: "left alone",
-        left_alone: Some("without help, to compare with"),
-        cached_segments: 0,
-        cached_bytes: 0,
-        round_trip: flow.round_trip,
-        wired_round_trip: None,
-    }
-}
-
-fn of_view(view: &FlowView, measured: &Measured<Scheme>, interventions: &Interventions) -> Value {
-    let seen = measured.flow(&view.key);
-    let counted = interventions.by_flow.get(&view.key);
-    json!({
-        "from": view.key.source.to_string(),
-        "to": view.key.destination.to_string(),
-        "heading": match view.heading { Heading::Down => "down", Heading::Up => "up" },
-        "age_s": view.age.as_secs_f64(),
-        "idle_s": view.idle.as_secs_f64(),
-        "doing": view.doing,
-        "left_alone": view.left_alone,
-        "cached_segments": view.cached_segments,
-        "cached_bytes": view.cached_bytes,
-        "round_trip_s": view.round_trip.map(Duration::as_secs_f64),
-        "wired_round_trip_s": view.wired_round_trip.map(Duration::as_secs_f64),
-        "interventions": counted.map_or(0, |counted| counted.count),
-        "last_rule": counted.map(|counted| counted.last.0),
-        "last_did": counted.map(|counted| counted.last.1),
-        "bytes": seen.map(|seen| seen.bytes),
-        "busy_s": seen.map(|seen| seen.busy.as_secs_f64()),
-        "sender_repeats": seen.map(|seen| seen.repeats),
-        "would_repair": seen.map(|seen| seen.would_repair),
-        "would_save_s": seen.map(|seen| seen.would_save.as_secs_f64()),
-    })
 }
 
 /// What help is worth to each class, and what it would be worth, as far as the observed flows tell.
@@ -262,63 +250,27 @@ pub(super) fn of_scheme(scheme: &Scheme) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sansio::{
-        Delivery, DropReason, Engine, Event, Input, Packet, PacketId, PacketRef, Payload, Priority,
-        Side, Sink, StreamId,
-    };
-    use schemes::worth::Worth;
+    use sansio::Host;
     use std::net::IpAddr;
-    use wire::ip::{self, Protocol};
-    use wire::tcp;
-
-    struct Nobody;
-
-    impl Sink for Nobody {
-        const TRACE: bool = false;
-
-        fn new_id(&mut self) -> PacketId {
-            PacketId::FIRST
-        }
-
-        fn send(&mut self, _: Side, _: Priority, _: PacketRef) {}
-
-        fn discard(&mut self, _: PacketRef, _: DropReason) {}
-
-        fn deliver(&mut self, _: Delivery) {}
-
-        fn event(&mut self, _: Event) {}
-    }
 
     #[test]
-    fn of_65_000_flows_those_that_are_asked_for_come_in_order() {
-        let scheme = Scheme::named("snoop-modern").expect("a scheme");
-        let mut measured = Measured::new(scheme, Worth::NONE, Vec::new(), 1);
-        let at = |number: u32| Instant::ZERO + Duration::from_micros(u64::from(number));
-        const FLOWS: u32 = 65_000;
-        for number in 0..FLOWS {
-            let [_, _, c, d] = number.to_be_bytes();
-            let (from, to) = (IpAddr::from([10, 9, c, d]), IpAddr::from([10, 0, 0, 1]));
-            let header = tcp::Header::new(80, 4_000);
-            let payload = Payload::Virtual { stream: StreamId(1), offset: 0, length: 100 };
-            let ip = ip::Header::new(from, to, Protocol::TCP);
-            let packet = Packet::tcp(PacketId::FIRST, ip, header, payload);
-            let arrival = Input::Arrival { side: Side::WIRED, packet: packet.into() };
-            measured.handle(arrival, &mut Nobody, at(number));
-        }
-        let say = |most| {
-            let text = flows(&measured, &Interventions::default(), most, at(FLOWS));
-            serde_json::from_str::<Value>(&text).expect("JSON")
+    fn counts_of_forgotten_flows_go_in_pieces() {
+        let flow = |number: u32| {
+            let address = IpAddr::from(number.to_be_bytes());
+            let host = Host { address, port: 80 };
+            FlowKey { source: host, destination: host }
         };
-        for most in [0, 3, FLOWS as usize, 70_000] {
-            let said = say(most);
-            assert_eq!(said["total"], FLOWS);
-            let shown = said["flows"].as_array().expect("a list");
-            assert_eq!(shown.len(), most.min(FLOWS as usize));
-            let newest_first = (0..FLOWS).rev().map(|number| {
-                let [_, _, c, d] = number.to_be_bytes();
-                format!("10.9.{c}.{d}:80")
-            });
-            assert!(shown.iter().zip(newest_first).all(|(one, from)| one["from"] == from));
+        let mut counted = Interventions::default();
+        let flows = 3 * FLOWS_LOOKED_AT as u32 - 5;
+        (0..flows).for_each(|number| counted.note(Some(flow(number)), "rule", "did"));
+        let is_known = |key: &FlowKey| *key == flow(0) || *key == flow(flows - 1);
+        for left in [2 * FLOWS_LOOKED_AT - 4, FLOWS_LOOKED_AT - 4, 2, 2] {
+            counted.forget_some_but(is_known);
+            assert_eq!(counted.by_flow.len(), left);
         }
+        assert!(counted.of(&flow(0)).is_some() && counted.of(&flow(flows - 1)).is_some());
+        (1..flows - 1).for_each(|number| counted.note(Some(flow(number)), "rule", "did"));
+        (0..3).for_each(|_| counted.forget_some_but(is_known));
+        assert_eq!(counted.by_flow.len(), 2, "it begins again");
     }
 }

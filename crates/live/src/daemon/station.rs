@@ -85,6 +85,8 @@ pub struct Counters {
     pub sent: u64,
     /// Of these, packets that the engine made.
     pub made: u64,
+    /// Of these, packets that left joined with others, as one super-packet.
+    pub joined: u64,
     /// Packets that the kernel was asked to route, since their next hop was unknown.
     pub routed: u64,
     /// Packets that a device or the kernel refused.
@@ -336,7 +338,7 @@ impl<E: Engine> Station<E> {
     /// from that any more.
     fn flush(&mut self, io: &mut impl PacketIo, now: Instant) {
         while self.tokens > 0 {
-            io.flush(&mut self.refused);
+            self.counters.joined += io.flush(&mut self.refused) as u64;
             self.tokens = 0;
             let mut sent = core::mem::take(&mut self.sent);
             for token in self.refused.drain(..) {

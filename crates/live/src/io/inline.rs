@@ -271,7 +271,8 @@ impl PacketIo for Inline {
         exit.tokens.push(token);
     }
 
-    fn flush(&mut self, refused: &mut Vec<u32>) {
+    fn flush(&mut self, refused: &mut Vec<u32>) -> usize {
+        let mut left_joined = 0;
         let is_behind = self.behind >= BEHIND;
         let radio = self.radio_burst_bytes;
         for (exit, bytes) in [
@@ -284,11 +285,12 @@ impl PacketIo for Inline {
                 let mtu = socket.interface().mtu as usize;
                 joining::join(frames, Limits { mtu, bytes }, joined);
             }
-            socket.send(frames, joined, |index, _| refused.push(tokens[index]));
+            left_joined += socket.send(frames, joined, |index, _| refused.push(tokens[index]));
             frames.clear();
             tokens.clear();
             joined.clear();
         }
+        left_joined
     }
 
     fn tell_bridge(&mut self, side: Side, station: Mac) {

@@ -104,12 +104,13 @@ impl PacketIo for Memory {
         self.queued.push((side, priority, frame));
     }
 
-    fn flush(&mut self, _: &mut Vec<u32>) {
+    fn flush(&mut self, _: &mut Vec<u32>) -> usize {
         let at = self.now;
         self.sent.extend(self.queued.drain(..).map(|(side, priority, frame)| {
             let bytes = [frame.head.as_bytes(), &frame.rest].concat().into();
             Sent::Frame { at, side, priority, bytes }
         }));
+        0
     }
 
     fn tell_bridge(&mut self, side: Side, station: Mac) {

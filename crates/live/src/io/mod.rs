@@ -46,7 +46,8 @@ pub trait PacketIo {
     fn queue(&mut self, side: Side, priority: Priority, token: u32, frame: Outgoing);
 
     /// Hands all frames put up to their devices; appends the tokens of those that were refused.
-    fn flush(&mut self, refused: &mut Vec<u32>);
+    /// Returns how many left joined with others.
+    fn flush(&mut self, refused: &mut Vec<u32>) -> usize;
 
     /// Tells the kernel's bridge that a frame of this station was taken from it on this side.
     fn tell_bridge(&mut self, side: Side, station: Mac);

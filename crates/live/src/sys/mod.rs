@@ -2,11 +2,11 @@
 //! project's unsafe code. Each error names what was attempted.
 //!
 //! Map: [`device`] (what one device is like), [`packet_socket`] (packet(7), frames in and out in
-//! batches), [`packet_ring`] (frames in shared memory), [`raw_ip`] (raw(7), the kernel routes),
-//! [`poll`] (epoll and a timerfd), [`namespace`] (network and user namespaces), [`netlink`] (a
-//! bridge's stations, news of devices), [`offload`] (ethtool), [`tcp_socket`] (tcp(7)),
-//! [`socket_option`] (any option, as bytes), [`process`] (priority, timer slack, death of the
-//! parent), [`signals`] (Ctrl-C, SIGTERM, SIGHUP).
+//! batches), `sending` (how they leave), [`packet_ring`] (frames in shared memory), [`raw_ip`]
+//! (raw(7), the kernel routes), [`poll`] (epoll and a timerfd), [`namespace`] (network and user
+//! namespaces), [`netlink`] (a bridge's stations, news of devices), [`offload`] (ethtool),
+//! [`tcp_socket`] (tcp(7)), [`socket_option`] (any option, as bytes), [`process`] (priority, timer
+//! slack, death of the parent), [`signals`] (Ctrl-C, SIGTERM, SIGHUP).
 
 pub mod device;
 pub mod namespace;
@@ -17,6 +17,7 @@ pub mod packet_socket;
 pub mod poll;
 pub mod process;
 pub mod raw_ip;
+mod sending;
 pub mod signals;
 pub mod socket_option;
 pub mod tcp_socket;

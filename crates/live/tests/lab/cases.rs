@@ -28,6 +28,10 @@ pub(crate) const ALL: &[Case] = &[
     ("two_labs_stand_side_by_side", two_labs_stand_side_by_side),
     ("super_packets_with_open_checksums_pass_the_daemon", super_packets),
     ("joined_frames_arrive_as_they_came", crate::joining::joined_frames_arrive_as_they_came),
+    (
+        "frames_that_find_no_room",
+        crate::refusals::frames_that_find_no_room_are_refused_and_none_comes_twice,
+    ),
     ("super_packets_leave_by_a_device_that_does_not_cut_them", super_packets_are_cut),
     ("a_daemon_that_loses_its_rules_ends", a_daemon_that_loses_its_rules_ends),
     ("other_protocols_are_the_kernels", other_protocols_are_the_kernels),
@@ -40,6 +44,7 @@ pub(crate) const ALL: &[Case] = &[
     ("leftovers_of_a_killed_run_are_removed", leftovers_are_removed),
     ("nft_and_the_daemon_agree_to_the_packet", crate::verdicts::nft_and_the_daemon_agree),
     ("frames_pass_a_bridge_unchanged", crate::bridge::frames_pass_a_bridge_unchanged),
+    ("tagged_frames_are_left_alone", crate::vlan::tagged_frames_are_left_alone),
     ("transfers_over_a_bridge_survive", crate::bridge::transfers_over_a_bridge_survive_the_daemon),
     ("a_bridge_remembers", crate::bridge::a_bridge_remembers_stations_whose_frames_are_taken),
     ("a_third_port_is_waited_out", crate::bridge::a_third_port_is_waited_out),

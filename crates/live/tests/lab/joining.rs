@@ -8,6 +8,7 @@ use live::sys::packet_ring::Ring;
 use live::sys::packet_socket::{Joined, Leave, Listen, Outgoing, PacketSocket, Prefix};
 use sansio::{PacketId, Random};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::panic::{UnwindSafe, catch_unwind};
 use std::process::Command;
 use wire::ethernet::Mac;
 use wire::tcp::{self, Flags, Seq};
@@ -17,13 +18,27 @@ use wire::{datagram, ip};
 const NETWORK_AT: usize = live::frame::NETWORK_AT;
 
 pub(crate) fn joined_frames_arrive_as_they_came() {
+    between("", |Sink { sender, ring }| compare(sender, ring));
+}
+
+/// Where frames leave, and where they arrive.
+pub(crate) struct Sink<'a> {
+    pub(crate) sender: &'a PacketSocket,
+    pub(crate) ring: &'a mut Ring,
+}
+
+/// Has two machines joined that cut what leaves, and something done between them; `more` is a line
+/// of the shell, in which `{near}` is the namespace with the device `out`.
+pub(crate) fn between(more: &str, work: impl FnOnce(Sink<'_>) + Send + UnwindSafe) {
     let names = Names::new(8);
     let (near, far) = (&names.base, &names.mobile);
     let script = format!(
         "set -e
         for n in {near} {far}; do ip netns add $n; done
         ip link add out netns {near} type veth peer name in netns {far}
-        ip -n {near} link set out up; ip -n {far} link set in up"
+        ip -n {near} link set out up; ip -n {far} link set in up
+        {}",
+        more.replace("{near}", near)
     );
     let shell = |script: &str| {
         assert!(Command::new("sh").args(["-c", script]).status().expect("sh runs").success());
@@ -34,14 +49,14 @@ pub(crate) fn joined_frames_arrive_as_they_came() {
         PacketSocket::open("out", Prefix::Virtio, Listen::Nothing, Leave::Queued(0))
     });
     let sender = sender.expect("a socket");
-    let compared = std::panic::catch_unwind(|| {
+    let done = catch_unwind(|| {
         within(far, || {
-            compare(&sender, &mut Ring::open("in", Listen::Tcp)?);
+            work(Sink { sender: &sender, ring: &mut Ring::open("in", Listen::Tcp)? });
             Ok(())
         })
     });
     shell(&format!("for n in {near} {far}; do ip netns del $n; done"));
-    assert!(matches!(compared, Ok(Ok(()))), "{compared:?}");
+    assert!(matches!(done, Ok(Ok(()))), "{done:?}");
 }
 
 fn compare(sender: &PacketSocket, ring: &mut Ring) {
@@ -68,14 +83,14 @@ fn compare(sender: &PacketSocket, ring: &mut Ring) {
 }
 
 /// A frame as the daemon puts it up that bridges it.
-fn forwarded(frame: &[u8]) -> Outgoing {
+pub(crate) fn forwarded(frame: &[u8]) -> Outgoing {
     let link = live::frame::Link::of(&frame[10..]).expect("a frame");
     let packet = live::frame::parse(frame.to_vec().into(), PacketId::FIRST).expect("valid");
     live::frame::write(&packet, live::frame::Onward::Bridged(link)).expect("it can be written")
 }
 
 /// Segments of a flow or two, which now and then differ in something.
-fn batch(random: &mut Random) -> Vec<Vec<u8>> {
+pub(crate) fn batch(random: &mut Random) -> Vec<Vec<u8>> {
     let mut flows = [0, 1].map(|flow| Flow::new(flow, random));
     let mut frames = Vec::new();
     let mut flow = 0;

@@ -10,9 +10,11 @@ mod cases;
 mod direct;
 mod fast;
 mod joining;
+mod refusals;
 mod several;
 mod support;
 mod verdicts;
+mod vlan;
 
 use std::process::ExitCode;
 

@@ -130,8 +130,8 @@ impl PacketIo for Kept {
     fn queue(&mut self, side: Side, priority: Priority, token: u32, frame: Outgoing) {
         self.0.queue(side, priority, token, frame);
     }
-    fn flush(&mut self, refused: &mut Vec<u32>) {
-        self.0.flush(refused);
+    fn flush(&mut self, refused: &mut Vec<u32>) -> usize {
+        self.0.flush(refused)
     }
     fn tell_bridge(&mut self, side: Side, station: Mac) {
         self.0.tell_bridge(side, station);

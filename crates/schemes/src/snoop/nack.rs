@@ -79,7 +79,11 @@ impl Uplinks {
     }
 
     /// Every flow, in no order.
-    pub(super) fn flows(&self) -> impl Iterator<Item = &Uplink> {
+    pub(super) fn places(&self) -> &[Option<Box<Uplink>>] {
+        &self.flows
+    }
+
+    fn flows(&self) -> impl Iterator<Item = &Uplink> {
         self.flows.iter().flatten().map(|flow| &**flow)
     }
 

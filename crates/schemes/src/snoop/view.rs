@@ -5,6 +5,7 @@ use super::flow::Flow;
 use super::mirror::Role;
 use super::restart::Phase;
 use super::uplink::Uplink;
+use core::ops::Range;
 use sansio::{Duration, FlowKey, Instant};
 
 /// One direction of one connection, as it is now.
@@ -42,17 +43,40 @@ pub enum Heading {
 }
 
 impl Agent {
-    /// Every flow with state, in no order.
-    pub fn views(&self, now: Instant) -> impl Iterator<Item = FlowView> {
-        let down = self.flows.iter().flatten().map(move |flow| of_flow(flow, now));
-        let up = self.uplinks.flows().map(move |flow| of_uplink(flow, now));
-        down.chain(up)
+    /// The flows with state whose data goes this way, as far as they are in these places. A flow
+    /// stays in its place; others have none.
+    pub fn views(
+        &self,
+        heading: Heading,
+        places: Range<usize>,
+        now: Instant,
+    ) -> impl Iterator<Item = FlowView> {
+        let (down, up) = match heading {
+            Heading::Down => (places, 0..0),
+            Heading::Up => (0..0, places),
+        };
+        let down = part(&self.flows, down).iter().flatten().map(move |flow| of_flow(flow, now));
+        let up = part(self.uplinks.places(), up).iter().flatten();
+        down.chain(up.map(move |flow| of_uplink(flow, now)))
+    }
+
+    /// How many places there are for flows whose data goes this way.
+    pub fn places(&self, heading: Heading) -> usize {
+        match heading {
+            Heading::Down => self.flows.len(),
+            Heading::Up => self.uplinks.places().len(),
+        }
     }
 
     /// True if the flow has state, in either direction of its data.
     pub fn knows(&self, key: &FlowKey) -> bool {
         self.index.get(key).is_some() || self.uplinks.knows(key)
     }
+}
+
+fn part<T>(all: &[T], places: Range<usize>) -> &[T] {
+    let end = places.end.min(all.len());
+    &all[places.start.min(end)..end]
 }
 
 fn of_flow(flow: &Flow, now: Instant) -> FlowView {

@@ -24,6 +24,7 @@ pub use class::{ClassReport, Group, Verdict};
 pub use ledger::{ControlFlow, FlowReport};
 
 use class::Class;
+use core::ops::Range;
 use ledger::Ledger;
 use sansio::{
     Cause, Deadline, Delivery, DropReason, Duration, Engine, Event, FlowIndex, FlowKey, Input,
@@ -150,10 +151,18 @@ impl<E: Engine> Measured<E> {
         self.classes.iter().map(|(_, class)| class.report())
     }
 
-    /// The flows that pass untouched, to compare with.
-    pub fn control_flows(&self) -> impl Iterator<Item = ControlFlow> {
-        let ledgers = self.ledgers.iter().flatten().filter(|_| self.acts);
+    /// The flows that pass untouched, to compare with, as far as their measurements are in these
+    /// places. A flow stays in its place.
+    pub fn control_flows(&self, places: Range<usize>) -> impl Iterator<Item = ControlFlow> {
+        let end = places.end.min(self.ledgers.len());
+        let ledgers = &self.ledgers[places.start.min(end)..end];
+        let ledgers = ledgers.iter().flatten().filter(|_| self.acts);
         ledgers.filter(|ledger| ledger.group() == Group::Control).map(Ledger::control_flow)
+    }
+
+    /// How many places there are for measurements of flows.
+    pub fn places(&self) -> usize {
+        self.ledgers.len()
     }
 
     /// What was measured of a flow, by the direction of its data.

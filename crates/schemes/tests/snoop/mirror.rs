@@ -2,7 +2,7 @@
 
 use crate::drill::{Drill, MOBILE};
 use sansio::{Duration, Notice, Side};
-use schemes::snoop::Config;
+use schemes::snoop::{Config, Heading};
 
 const REGISTERED: Notice = Notice::Registered(MOBILE.address);
 const BUFFERING: Notice = Notice::Buffering(MOBILE.address);
@@ -99,7 +99,7 @@ fn snho_5_what_another_base_station_sent_is_no_sample_of_the_round_trip() {
         let mut drill = promoted(config, 4);
         drill.after_millis(300).quietly();
         drill.ack(4000);
-        let view = drill.agent.views(drill.now).next().expect("a flow");
+        let view = drill.agent.views(Heading::Down, 0..1, drill.now).next().expect("a flow");
         assert_eq!((view.round_trip, view.cached_segments), (None, 0));
     }
 }
