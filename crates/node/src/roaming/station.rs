@@ -137,20 +137,17 @@ impl Station {
             for notice in core::mem::take(&mut self.notices) {
                 self.on_notice(notice, sink, now);
             }
-            match self.between.pop_front() {
-                Some((To::Mobility(side), packet)) => {
-                    self.give_to_mobility(Input::Arrival { side, packet }, sink, now);
-                    continue;
+            if let Some((to, packet)) = self.between.pop_front() {
+                match to {
+                    To::Mobility(side) => {
+                        self.give_to_mobility(Input::Arrival { side, packet }, sink, now);
+                    }
+                    To::Scheme(side) => {
+                        self.give_to_scheme(Input::Arrival { side, packet }, sink, now);
+                    }
+                    To::Air(priority) => sink.send(Side::RADIO, priority, packet),
                 }
-                Some((To::Scheme(side), packet)) => {
-                    self.give_to_scheme(Input::Arrival { side, packet }, sink, now);
-                    continue;
-                }
-                Some((To::Air(priority), packet)) => {
-                    sink.send(Side::RADIO, priority, packet);
-                    continue;
-                }
-                None => {}
+                continue;
             }
             let next = self.arrivals.as_mut().and_then(|arrivals| arrivals.pop(now));
             match next {
