@@ -2,8 +2,8 @@
 //!
 //! A target is a function of bytes that panics if an invariant breaks. [`wire_datagram`] and
 //! [`mobility_message`] take their input as what stands on the wire, [`capture_assess`] as a file
-//! of captured packets; [`tcp_endpoint`] and [`snoop_agent`] take theirs as a script:
-//! each byte names a step (a segment, a loss, a timer, a call) and its parameters follow, so that
+//! of captured packets; [`tcp_endpoint`], [`snoop_agent`] and [`mobility_engines`] take theirs as a
+//! script: each byte names a step (a segment, a loss, a timer, a call) and its parameters follow, so that
 //! every input means something and a small change of the bytes is a small change of the story.
 //!
 //! `corpus/` holds an input per file and folder of its target: seeds, and whatever failed once.
@@ -11,6 +11,7 @@
 //! alone. The project in `fuzz/` runs the same functions under libFuzzer.
 
 mod capture_assess;
+mod mobility_engines;
 mod mobility_message;
 mod script;
 mod snoop_agent;
@@ -18,6 +19,7 @@ mod tcp_endpoint;
 mod wire_datagram;
 
 pub use capture_assess::capture_assess;
+pub use mobility_engines::mobility_engines;
 pub use mobility_message::{mobility_key, mobility_message};
 pub use snoop_agent::snoop_agent;
 pub use tcp_endpoint::tcp_endpoint;
@@ -33,12 +35,13 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target { name: "wire_datagram", run: wire_datagram },
     Target { name: "tcp_endpoint", run: tcp_endpoint },
     Target { name: "snoop_agent", run: snoop_agent },
     Target { name: "capture_assess", run: capture_assess },
     Target { name: "mobility_message", run: mobility_message },
+    Target { name: "mobility_engines", run: mobility_engines },
 ];
 
 impl Target {

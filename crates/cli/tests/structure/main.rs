@@ -31,7 +31,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
         &["study", "sim", "node", "report", "link", "tcp", "schemes", "trace", "sansio", "wire"],
     ),
     ("cli", ANYTHING),
-    ("fuzzing", &["wire", "sansio", "tcp", "schemes", "assess"]),
+    ("fuzzing", &["wire", "sansio", "tcp", "schemes", "mobility", "assess"]),
 ];
 /// In place of a list: every crate.
 const ANYTHING: &[&str] = &["*"];

@@ -46,6 +46,11 @@ fn every_kept_input_of_mobility_message_and_its_mutations_hold() {
     replay_and_mutate("mobility_message");
 }
 
+#[test]
+fn every_kept_input_of_mobility_engines_and_its_mutations_hold() {
+    replay_and_mutate("mobility_engines");
+}
+
 /// `LASTHOP_WRITE_SEEDS=1` writes them.
 #[test]
 fn the_corpus_holds_the_seeds_as_they_are_made() {

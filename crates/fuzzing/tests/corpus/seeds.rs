@@ -16,6 +16,7 @@ pub(crate) fn of(target: &str) -> Vec<Seed> {
         "snoop_agent" => agent(),
         "capture_assess" => crate::captures::seeds(),
         "mobility_message" => crate::messages::seeds(),
+        "mobility_engines" => engines(),
         other => panic!("no seeds for {other}"),
     }
 }
@@ -240,6 +241,36 @@ fn agent() -> Vec<Seed> {
         for (story, steps) in stories {
             let script = [&configuration, &data[..], steps].concat();
             seeds.push((format!("{name}-{story}"), script));
+        }
+    }
+    seeds
+}
+
+/// Scripts for mobile hosts that roam by registrations, greetings and roles: handoffs with and
+/// without losses, and messages that nobody has asked for.
+fn engines() -> Vec<Seed> {
+    // Heard, and attached there; what is under way arrives in order.
+    let arrive = |times: usize| [0, 0].repeat(times);
+    let first = [&[12, 0, 100, 11, 0][..], &arrive(8)].concat();
+    let second = [&[12, 1, 100, 11, 1][..], &arrive(12)].concat();
+    let data = [&[13, 0, 13, 1][..], &arrive(4)].concat();
+    let stories: [(&str, Vec<u8>); 6] = [
+        ("stays", [&first[..], &data, &[9, 9, 9], &data].concat()),
+        ("moves", [&first[..], &data, &second, &data, &[10, 3, 2], &data].concat()),
+        ("loses", [&first[..], &[12, 1, 100, 11, 1, 5, 0, 5, 0, 9, 9], &arrive(9), &data].concat()),
+        ("twice", [&first[..], &[12, 1, 100, 11, 1, 4, 0, 4, 1], &arrive(12), &data].concat()),
+        ("changed", [&first[..], &[11, 1, 6, 0, 20, 1, 7, 0, 30, 8, 0, 2], &data].concat()),
+        (
+            "proved",
+            [&first[..], &[15, 1, 0, 1, 0, 2, 0, 2, 5, 0, 0, 0, 0, 3, 2, 0, 1], &data].concat(),
+        ),
+    ];
+    let mut seeds = Vec::new();
+    for (name, bits) in
+        [("registration", 0), ("greeting", 1), ("roles", 2), ("modern", 5), ("modern-roles", 6)]
+    {
+        for (story, steps) in &stories {
+            seeds.push((format!("{name}-{story}"), [&[bits][..], steps].concat()));
         }
     }
     seeds
