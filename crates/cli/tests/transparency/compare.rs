@@ -76,7 +76,7 @@ impl Nets<'_> {
 }
 
 /// The variants in which an exchange of a track is played: the usual ones, and one of the others in
-/// turn, unless all are asked for. Then there is one, too, that helps from the first packet on: most
+/// turn, unless all are asked for. Then there is also one that helps from the first packet on: most
 /// exchanges end before they have shown that help is safe.
 fn chosen(track: u32) -> Vec<&'static Variant> {
     if variant::all_are_asked_for() {
