@@ -3,8 +3,9 @@
 //! A target is a function of bytes that panics if an invariant breaks. [`wire_datagram`] and
 //! [`mobility_message`] take their input as what stands on the wire, [`capture_assess`] as a file
 //! of captured packets; [`tcp_endpoint`], [`snoop_agent`] and [`mobility_engines`] take theirs as a
-//! script: each byte names a step (a segment, a loss, a timer, a call) and its parameters follow, so that
-//! every input means something and a small change of the bytes is a small change of the story.
+//! script: each byte names a step (a segment, a loss, a timer, a call) and its parameters follow,
+//! so that every input means something and a small change of the bytes is a small change of the
+//! story.
 //!
 //! `corpus/` holds an input per file and folder of its target: seeds, and whatever failed once.
 //! `tests/corpus.rs` replays all of them and then mutates them for some seconds, with stable Rust

@@ -384,7 +384,9 @@ impl MobileHost {
             && let Some(via) = self.registrar.as_ref().and_then(|it| it.registered(now))
         {
             let agent = via.agent;
-            let is_handoff = self.previous.replace(agent) != Some(agent);
+            // An answer may come when the host is in another cell already: it is not there.
+            let is_here = self.chooser.current() == Some(agent);
+            let is_handoff = self.previous.replace(agent) != Some(agent) && is_here;
             let mobile = self.own.into();
             let mut tell = |stage| sink.notify(Notice::HandoffStage { mobile, stage });
             // Where there are greetings or roles, they say how far it is.

@@ -203,3 +203,16 @@ fn ci_smooth_2_what_was_not_acknowledged_follows_and_nobody_sends_it_again() {
     assert_eq!(resent("best"), 0);
     assert!(resent("mobile-ip") > 0);
 }
+
+/// RFC 5944, 3.7.3: an answer through a cell that the host has left says nothing of the one it is
+/// in. Here a registration through station 0 is repeated and answered after the crossing to cell 1.
+#[test]
+fn winc_st_2_a_late_answer_through_the_cell_before_completes_no_handoff() {
+    let text = "rate = \"10Mbit/s\"\nrtt = \"10ms\"\nqueue = \"20p\"\ntcp = \"cubic\"\n\
+                duration = \"6s\"\nber = \"1/256Kbit\"\ncells = 3\nschemes = \"registration\"\n\
+                handoff = \"every=1s,overlap\"\n";
+    let scenario = Scenario::complete(parse("test", text).expect("a scenario"));
+    let scenario = scenario.expect("a complete scenario");
+    let plan = Plan::new(&scenario, &scenario.cases()[0]).expect("a plan");
+    assert_eq!(sim::run(&plan, 932, trace::Nothing).failures, []);
+}
