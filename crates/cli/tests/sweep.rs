@@ -487,5 +487,5 @@ fn chosen_metrics_are_the_measures_that_are_written() {
     let output = done(&study, &out, &["--shard", "1/24"]);
     assert!(stdout(&output).contains(" 0 of them now"), "a choice of measures changes no run");
     let header = text(&out, "runs.csv").lines().next().expect("a header").to_owned();
-    assert!(header.ends_with(",duration_s,stall_s"), "{header}");
+    assert!(header.ends_with(",backhaul_share,stall_s"), "{header}");
 }

@@ -129,9 +129,13 @@ pub fn documentation() -> String {
     text
 }
 
-/// All of them, in the order of the files.
+/// All of them, in the order of the files: measures last.
 fn all() -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().chain(handoffs::COLUMNS)
+    let those = |are_measures: bool| {
+        let columns = COLUMNS.iter().chain(handoffs::COLUMNS);
+        columns.filter(move |column| (column.group == Group::Measure) == are_measures)
+    };
+    those(false).chain(those(true))
 }
 
 const COLUMNS: &[Column] = &[
