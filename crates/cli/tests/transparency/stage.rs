@@ -291,21 +291,29 @@ pub(crate) fn write_pattern(mut stream: &TcpStream, at: usize, bytes: usize) -> 
 }
 
 /// Reads the bytes `at..at + bytes` of the pattern and sees that they are these.
-pub(crate) fn read_pattern(mut stream: &TcpStream, at: usize, bytes: usize) -> Result<()> {
-    let mut buffer = vec![0; 64 << 10];
+pub(crate) fn read_pattern(stream: &TcpStream, at: usize, bytes: usize) -> Result<()> {
     let mut done = 0;
     while done < bytes {
-        let room = buffer.len().min(bytes - done);
-        let count = match stream.read(&mut buffer[..room]) {
-            Ok(0) => bail!("the stream ends after {done} of {bytes} bytes"),
-            Ok(count) => count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error).with_context(|| format!("read after {done} bytes")),
-        };
-        check_pattern(at + done, &buffer[..count])?;
-        done += count;
+        let read = read_some(stream, at + done, bytes - done);
+        done += read.with_context(|| format!("after {done} of {bytes} bytes"))?;
     }
     Ok(())
+}
+
+/// Reads what there is of the pattern's bytes from `at` on, up to so many; waits for the first.
+pub(crate) fn read_some(mut stream: &TcpStream, at: usize, most: usize) -> Result<usize> {
+    let mut buffer = vec![0; most.min(64 << 10)];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => bail!("the stream ends"),
+            Ok(count) => {
+                check_pattern(at, &buffer[..count])?;
+                return Ok(count);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).context("read"),
+        }
+    }
 }
 
 /// Sees that these are the pattern's bytes from `at` on.

@@ -2,7 +2,7 @@
 
 use super::Exchange;
 use crate::net::Host;
-use crate::stage::{Stage, read_pattern, write_pattern};
+use crate::stage::{Stage, read_pattern, read_some, write_pattern};
 use anyhow::{Context, Result, ensure};
 use live::sys::socket_option;
 use rustix::fd::OwnedFd;
@@ -134,9 +134,10 @@ fn shrinking_window(stage: &Stage<'_>) -> Result<()> {
             for (part, room) in (1..10).zip([64 << 10, 16 << 10, 8 << 10].into_iter().cycle()) {
                 sockopt::set_socket_recv_buffer_size(receiver, room)?;
                 std::thread::sleep(Duration::from_millis(20));
-                for piece in 0..10 {
+                let mut done = 0;
+                while done < 40_000 {
                     make_room_if_stuck(receiver)?;
-                    read_pattern(receiver, part * 40_000 + piece * 4_000, 4_000)?;
+                    done += read_some(receiver, part * 40_000 + done, 4_000.min(40_000 - done))?;
                 }
             }
             sent.join().expect("no panic")
