@@ -20,6 +20,11 @@
 //! a burst, since the ACK that it brings about acknowledges all that arrived behind the hole. A
 //! loss in it is no sign of a window too large.
 //!
+//! The queue of slow start does not stand yet when it drops first. There the holes tell: of two
+//! segments that the sender sends for one that leaves, one is dropped. So while a queue as long as
+//! the path is longer than ever, repairs wait for a few segments more; the sender learns of such
+//! holes at once, one round trip over the air sooner than if a copy were under way.
+//!
 //! In such an episode the agent lets every duplicate and every SACK block pass and repairs nothing:
 //! a local copy would arrive before the sender's, show it the old timestamp, and have it undo its
 //! reaction (RFC 3522). So it begins only when no copy is under way any more. Only what the sender
@@ -347,12 +352,57 @@ fn is_congested(flow: &Flow, context: &Context<'_, impl Sink>) -> bool {
     if queue < queue_min {
         return false;
     }
-    let is_full = queue >= flow.round_trip.longest_queue() * 7 / 8;
+    if holes(flow, context.config) == Holes::Overrun {
+        return true;
+    }
+    let is_full = is_full(flow);
     let is_dense = flow.disclosure.repaired >= DENSE;
     let [current, previous] = flow.disclosure.shortest_us;
     let shortest = flow.round_trip.shortest();
     let standing = Duration::from_micros(current.min(previous).into()).max(shortest) - shortest;
     standing > empty_path || is_full && (standing > empty_path / 2 || is_dense)
+}
+
+/// True if the queue is about as long as it ever was lately.
+fn is_full(flow: &Flow) -> bool {
+    flow.round_trip.queue() >= flow.round_trip.longest_queue() * 7 / 8
+}
+
+/// What holes are a sign of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holes {
+    /// Of losses on the air, as far as they tell.
+    Air,
+    /// A few more segments will tell.
+    Undecided,
+    /// Slow start overruns a queue: of two segments that it sends for one that leaves, the queue
+    /// has room for one.
+    Overrun,
+}
+
+/// Such holes are looked for behind a queue that is as long as ever, and nearly as long as the empty
+/// path: it grew within the last round trip and does not stand yet.
+fn holes(flow: &Flow, config: &Config) -> Holes {
+    let Congestion::Show { queue_min, wired_rtt_assumed } = config.congestion else {
+        return Holes::Air;
+    };
+    let queue = flow.round_trip.queue();
+    let is_long = queue >= queue_min && queue > empty_path(flow, wired_rtt_assumed) * 3 / 4;
+    if !is_long || !is_full(flow) {
+        return Holes::Air;
+    }
+    let (holes, of) = flow.evidence.density(&flow.cache);
+    match holes * SPARSE >= of {
+        true if flow.evidence.has_runs(OVERRUN, &flow.cache) => Holes::Overrun,
+        true => Holes::Undecided,
+        false => Holes::Air,
+    }
+}
+
+/// True if repairs wait, since holes may yet show that the sender has to know: its recovery begins
+/// sooner if no copy is under way.
+pub(super) fn is_undecided(flow: &Flow, config: &Config) -> bool {
+    !flow.disclosure.is_open && holes(flow, config) == Holes::Undecided
 }
 
 /// The round trip between the hosts without queues.
@@ -378,6 +428,10 @@ fn waiting(flow: &Flow, context: &Context<'_, impl Sink>) -> Duration {
 const MANY: usize = 8;
 /// So many segments on their way bring three duplicates, if half of them are lost.
 const DUPACKS_TELL: usize = 6;
+/// So many runs of holes,
+const OVERRUN: usize = 3;
+/// of all segments one in so many at least, are not the air's.
+const SPARSE: usize = 4;
 /// So many are few.
 const FEW: u8 = 3;
 /// So many repairs since the first hidden loss whose window has not arrived yet are many.

@@ -192,6 +192,7 @@ fn room(flow: &mut Flow, now: Instant) -> u32 {
 fn repair_holes(flow: &mut Flow, look: Look, context: &mut Context<'_, impl Sink>, now: Instant) {
     let (mut sent, mut again_at) = (0, None::<Instant>);
     let room = room(flow, now);
+    let is_undecided = disclosure::is_undecided(flow, context.config);
     let mut at = 0;
     while sent < room
         && let Some(&hole) = flow.evidence.holes.get(at)
@@ -219,6 +220,10 @@ fn repair_holes(flow: &mut Flow, look: Look, context: &mut Context<'_, impl Sink
             false => flow.evidence.lost_at(entry, (&flow.round_trip, flow.acked_at)),
         };
         let Some(lost_at) = lost_at else { continue };
+        let lost_at = match is_undecided {
+            true => lost_at.max(entry.departed_at + flow.round_trip.answered_within()),
+            false => lost_at,
+        };
         let was_awaited = lost_at > entry.departed_at;
         if lost_at > now || was_awaited && look == Look::Arrival {
             let at = lost_at.max(now);

@@ -237,6 +237,52 @@ fn the_queue_of_a_burst_is_no_congestion() {
     assert_eq!(drill.statistics().episodes_shown, 0);
 }
 
+/// Segments take 10 ms, the empty path 50 + 10 ms. The last of 8 that came at once has waited
+/// 70 ms, longer than any; all up to it arrived, and more are under way.
+fn growing_queue() -> Drill {
+    let mut drill = Drill::modern();
+    for number in 0..20 {
+        drill.segments(number, 1).after_millis(10).ack(number * 1000 + 1000);
+    }
+    drill.segments(20, 30);
+    for number in 20..28 {
+        drill.after_millis(10).ack(number * 1000 + 1000);
+    }
+    drill.quietly();
+    drill
+}
+
+#[test]
+fn mod_1_slow_start_that_overruns_a_queue_is_told_before_a_copy_is_under_way() {
+    let mut drill = growing_queue();
+    let hidden = &["MOD-1 ack 28000 sack 29000..30000"];
+    drill.after_millis(10).sack(28_000, &[(29_000, 30_000)]).expect(hidden);
+    drill.after_millis(10).sack(28_000, &[(31_000, 32_000), (29_000, 30_000)]).quietly();
+    assert_eq!(drill.statistics().episodes_shown, 0);
+    drill.after_millis(10).sack(28_000, &[(33_000, 34_000), (31_000, 32_000), (29_000, 30_000)]);
+    assert_eq!((drill.statistics().episodes_shown, drill.statistics().retransmissions), (1, 0));
+}
+
+#[test]
+fn mod_1_a_loss_on_the_air_is_repaired_as_soon_as_few_holes_tell_so() {
+    let mut drill = growing_queue();
+    drill.after_millis(10).sack(28_000, &[(29_000, 30_000)]).quietly();
+    for end in [31_000, 32_000] {
+        drill.after_millis(10).sack(28_000, &[(29_000, end)]).quietly();
+    }
+    assert_eq!(drill.statistics().retransmissions, 0, "it may be the first hole of many");
+    drill.after_millis(10).sack(28_000, &[(29_000, 33_000)]).quietly();
+    assert_eq!((drill.statistics().episodes_shown, drill.statistics().retransmissions), (0, 1));
+}
+
+#[test]
+fn mod_1_if_nothing_more_tells_a_repair_waits_no_longer_than_an_answer_takes() {
+    let mut drill = growing_queue();
+    drill.after_millis(10).sack(28_000, &[(29_000, 30_000)]).quietly();
+    drill.after_millis(200).quietly();
+    assert_eq!((drill.statistics().episodes_shown, drill.statistics().retransmissions), (0, 1));
+}
+
 /// Segments take 10 ms. The wire lost 20 to 24, which the sender repeats 210 ms after the begin;
 /// the air lost 26, of which a local copy left after them. It is 211 ms.
 fn repeats_in_line() -> Drill {

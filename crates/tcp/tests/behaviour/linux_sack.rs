@@ -60,6 +60,16 @@ fn rfc_8985_6_2_what_an_ack_takes_was_not_overtaken_by_what_it_sacks() {
 }
 
 #[test]
+fn rfc_8985_6_2_what_one_ack_sacks_did_not_overtake_each_other() {
+    let mut drill = sending(linux(), 20_000);
+    // The first ACKs were lost, or their blocks hidden; the latest block comes first (RFC 2018).
+    drill.sack(1, &[(5001, 6001), (3001, 4001), (1001, 2001)]);
+    let sent = drill.sent();
+    let again = sent.iter().filter(|packet| packet.cause != sansio::Cause::Original).count();
+    assert!(again >= 1, "three segments SACKed, and nothing reordered: lost at once");
+}
+
+#[test]
 fn rfc_8985_6_2_a_segment_that_comes_within_the_reordering_window_is_not_lost() {
     let mut drill = sending(linux(), 20_000);
     drill.sack(1, &[(1001, 2001)]);

@@ -97,7 +97,8 @@ impl Queue {
         });
     }
 
-    /// Takes the blocks of an ACK (`tcp_sacktag_write_queue`). `high`: where the state was entered.
+    /// Takes the blocks of an ACK, ascending (`tcp_sacktag_write_queue`): they overtook only what
+    /// earlier ACKs told of. `high`: where the state was entered.
     pub(super) fn sack(&mut self, blocks: &[SackBlock], high: Seq, news: &mut News) {
         for block in blocks {
             let first = self.segments.partition_point(|one| one.start.before(block.start));

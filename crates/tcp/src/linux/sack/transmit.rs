@@ -400,7 +400,8 @@ impl Endpoint {
     }
 }
 
-/// The D-SACK of an ACK (RFC 2883), and its other blocks that can be.
+/// The D-SACK of an ACK (RFC 2883), and its other blocks that can be, ascending: as they come, the
+/// latest first, they would look as if the network reordered.
 fn split_blocks(header: &Header, una: Seq, next: Seq) -> (Option<SackBlock>, Vec<SackBlock>) {
     let blocks: Vec<SackBlock> = header.options.sack_blocks().take(BLOCKS_MAX).collect();
     let mut rest = blocks.iter();
@@ -420,7 +421,9 @@ fn split_blocks(header: &Header, una: Seq, next: Seq) -> (Option<SackBlock>, Vec
             && block.start.at_or_after(una)
             && block.end.at_or_before(next)
     };
-    (dsack, rest.filter(can_be).copied().collect())
+    let mut others: Vec<SackBlock> = rest.filter(can_be).copied().collect();
+    others.sort_by_key(|block| block.start.since(una));
+    (dsack, others)
 }
 
 impl LinuxSack {
