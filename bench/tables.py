@@ -372,10 +372,6 @@ WHEN_NOT = [
     case("up", "the mobile host sends a long transfer",
          "a stock sender halves its window for a loss, however early it is told",
          *options("20Mbit/s", 60, "100p", loss="1%", direction="up")),
-    case("far", "a short transfer overruns the queue of a long last hop in slow start",
-         "for one round trip over the air the agent takes the losses for the air's, and slow start "
-         "goes on so long; within 5 s that decides, after 20 s it is 0.3 to 1 %",
-         *options("20Mbit/s", 300, "500p", tcp="reno", duration="5s")),
     case("overrun", "no SACK, and a large window overruns a queue that nobody sees",
          "hundreds of holes, of which such a sender repairs one per round trip; on some links its "
          "own timeout is the faster way ([random-links.md](random-links.md))",
