@@ -35,8 +35,9 @@ SENDERS = [(tcp, sack) for tcp in ("cubic", "bbr", "reno") for sack in ("on", "o
 WAYS = ["down", "up"]
 SCHEMES = ["plain", "plain-tuned", "snoop", "snoop-modern"]
 SEEDS, SEEDS_AGAIN = 5, 15
-# Runs at once: what the emulated radio and the daemons carry without being late.
-LANES = {2: 20, 20: 10, 100: 2}
+# What the emulated radio, the daemons and two processors carry without being late, Mbit/s; and how
+# many runs at once, at most.
+CARRIED, LANES = 200, 20
 # Less is as good as equal.
 MARGIN = 0.02
 # Bounds farther apart than this from 1 leave a cell unclear.
@@ -71,6 +72,13 @@ def options(cell):
             "--duration", f"{seconds}s"]
 
 
+def lanes(cell):
+    """How many runs of a cell go at once. Where losses are frequent, most senders are slow."""
+    rate, _, loss, *_ = cell
+    used = rate * (1 if loss in ("none", "0.1%") else 0.5)
+    return max(2, min(LANES, round(CARRIED / used)))
+
+
 def name(cell, again):
     return "-".join(str(part) for part in cell).replace(":", "_") + ("-again" if again else "")
 
@@ -81,7 +89,7 @@ def measure(lasthop, cell, again):
     shutil.rmtree(out, ignore_errors=True)
     first, count = (101, SEEDS_AGAIN) if again else (1, SEEDS)
     command = [lasthop, "lab", *options(cell), "--schemes", ",".join(SCHEMES), "--seed", str(first),
-               "--seeds", str(count), "--jobs", str(LANES[cell[0]]), "--no-prediction", "--quiet",
+               "--seeds", str(count), "--jobs", str(lanes(cell)), "--no-prediction", "--quiet",
                "--json", "--out", out]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode not in (0, 1):

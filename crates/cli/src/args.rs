@@ -102,7 +102,8 @@ pub(crate) struct RunArgs {
 pub(crate) struct ViewArgs {
     /// What `compare`, `run` or `lab` wrote: the whole folder, or the folder of one run in it
     pub(crate) dir: PathBuf,
-    /// Instead of the page, one SVG file for each of these: sequence, windows, queue, cache, link
+    /// Instead of the page, one SVG file for each of these: sequence, windows, queue, cache, link,
+    /// signal, handoff
     #[arg(long, value_name = "PLOT", value_delimiter = ',')]
     pub(crate) svg: Vec<String>,
     /// Where to write, instead of into DIR

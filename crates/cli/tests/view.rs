@@ -91,6 +91,24 @@ fn the_page_of_a_run_shows_it_first_and_the_other_schemes_beside_it() {
     assert_eq!(panels[1]["cache"]["at"]["length"], 0, "plain keeps nothing");
 }
 
+/// Drawings of the same: the signal of both cells, and the messages of the first handoff.
+fn drawn_among_cells(run: &Path) {
+    let output = view(run, &["--svg", "signal,handoff,windows"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = |plot: &str| std::fs::read_to_string(run.join(format!("{plot}.svg"))).expect(plot);
+    let [signal, handoff, windows] = ["signal", "handoff", "windows"].map(text);
+    for drawing in [&signal, &handoff, &windows] {
+        assert!(drawing.trim_end().ends_with("</svg>") && !drawing.contains("NaN"), "{drawing}");
+    }
+    assert!(signal.contains(">cell 0</text>") && signal.contains(">cell 1</text>"));
+    let crossings = |drawing: &str| drawing.matches("stroke-dasharray=\"3 3\"").count();
+    assert_eq!(crossings(&windows), 4, "two handoffs of two schemes");
+    assert_eq!(crossings(&handoff), 2, "one of each");
+    for words in ["plain: cell 0 to 1 at 4.000 s", "greeting", "begun", "home agent"] {
+        assert!(handoff.contains(words), "{words}: {handoff}");
+    }
+}
+
 /// How many numbers a column of the page has.
 fn length(of: &Value) -> u64 {
     of["length"].as_u64().expect("a column")
@@ -123,6 +141,7 @@ fn the_page_of_hosts_that_change_cells_has_cells_signal_messages_and_handoffs() 
         assert_eq!(roaming["signal"]["of"].as_array().map(Vec::len), Some(2));
         assert_eq!(roaming["complete"], true);
     }
+    drawn_among_cells(&run);
     let labels = |panel: &Value| {
         let labels = panel["roaming"]["messages"]["labels"].as_array().expect("labels").clone();
         labels.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()

@@ -359,6 +359,19 @@ fn mod_10_forged_replies_change_nothing_at_the_mobile_host() {
     assert_eq!(world.registrar.refusals().of(Refusal::Unasked), 1);
 }
 
+/// The lower half of a time is a fraction of a second, which requests one second apart have in
+/// common.
+#[test]
+fn mod_10_a_late_answer_to_a_request_of_exactly_a_second_ago_is_refused() {
+    let mut world = World::new(Replay::Timestamps);
+    let first = world.ask(1, None, at_ms(0));
+    let (late, _) = world.relay(1, &first, at_ms(900));
+    let _second = world.ask(2, None, at_ms(1_000));
+    assert_eq!(world.registrar.on_packet(&late[0], &mut world.outbox, at_ms(1_002)), None);
+    assert_eq!(world.registrar.refusals().of(Refusal::Replayed), 1);
+    assert!(world.registrar.is_asking(), "the second agent is yet to answer");
+}
+
 #[test]
 fn a_foreign_agent_gives_no_longer_registration_than_its_own() {
     let mut world = World::with(Replay::Timestamps, clock(), |config| config.lifetime_max_s = 40);

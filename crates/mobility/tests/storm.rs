@@ -57,10 +57,20 @@ struct Watched {
     completed: u64,
     failed: u64,
     sent: u64,
-    /// By offset: the epoch in which a datagram was sent, if settled, and where it was on the air.
-    flying: BTreeMap<u64, (Option<u64>, BTreeSet<u8>)>,
+    /// By offset.
+    flying: BTreeMap<u64, Flying>,
     received: BTreeSet<u64>,
     checked: u64,
+}
+
+/// A datagram.
+#[derive(Debug, Default)]
+struct Flying {
+    /// The epoch in which it was sent, and whether the last handoff was complete then.
+    epoch: u64,
+    was_settled: bool,
+    /// Where it was on the air.
+    stations: BTreeSet<u8>,
 }
 
 struct Storm {
@@ -78,7 +88,6 @@ struct Storm {
     queue: BTreeMap<(Instant, u64), Parcel>,
     order: u64,
     loss: f64,
-    hops_max: u8,
     /// Messages that an attacker has heard; none listens if there is no room.
     overheard: VecDeque<Parcel>,
     overheard_max: usize,
@@ -140,7 +149,6 @@ impl Storm {
             queue: BTreeMap::new(),
             order: 0,
             loss: 0.3,
-            hops_max: 0,
             overheard: VecDeque::new(),
             overheard_max: 0,
             forged: 0,
@@ -320,15 +328,23 @@ impl Storm {
     fn on_air(&mut self, station: u8, to: u8, packet: &Packet) {
         let Some((stream, offset)) = Self::data(packet) else { return };
         assert_eq!(stream, u32::from(to), "seed {}: to the wrong mobile host", self.seed);
-        // Each tunnel takes a hop of the 64.
-        let hops = 64 - packet.ip.hop_limit;
-        self.hops_max = self.hops_max.max(hops);
         let watched = &mut self.watched[usize::from(to) - 1];
-        let Some((epoch, stations)) = watched.flying.get_mut(&offset) else { return };
-        stations.insert(station);
+        let Some(flying) = watched.flying.get_mut(&offset) else { return };
+        let moved = watched.epoch - flying.epoch;
+        // Each tunnel takes a hop of the 64: the home agent's, one from each base station to the
+        // next, and one more for each handoff that has begun since.
+        let hops = u64::from(64 - packet.ip.hop_limit);
+        assert!(
+            hops <= u64::from(STATIONS) + 1 + moved,
+            "seed {}, {}: {hops} tunnels, {moved} handoffs",
+            self.seed,
+            self.now
+        );
+        flying.stations.insert(station);
         // Sent after completion, and no other handoff has begun since.
-        if *epoch == Some(watched.epoch) && watched.is_settled {
+        if moved == 0 && flying.was_settled && watched.is_settled {
             watched.checked += 1;
+            let stations = &flying.stations;
             assert_eq!(
                 stations.len(),
                 1,
@@ -353,8 +369,9 @@ impl Storm {
         let watched = &mut self.watched[usize::from(number) - 1];
         watched.sent += 1;
         let offset = watched.sent;
-        let epoch = watched.is_settled.then_some(watched.epoch);
-        watched.flying.insert(offset, (epoch, BTreeSet::new()));
+        let (epoch, was_settled) = (watched.epoch, watched.is_settled);
+        let stations = BTreeSet::new();
+        watched.flying.insert(offset, Flying { epoch, was_settled, stations });
         if watched.flying.len() > 200 {
             watched.flying.pop_first();
         }
@@ -486,7 +503,7 @@ impl Storm {
             let watched = &self.watched[usize::from(number) - 1];
             let current = self.mobiles[usize::from(number) - 1].current().expect("attached");
             for offset in before + 1..=before + 20 {
-                let at = &watched.flying[&offset].1;
+                let at = &watched.flying[&offset].stations;
                 let at: Vec<Ipv4Addr> = at.iter().map(|number| station(*number)).collect();
                 assert_eq!(at, [current], "seed {seed}: mobile {number}, datagram {offset}");
                 assert!(watched.received.contains(&offset), "seed {seed}: mobile {number}");
@@ -510,8 +527,6 @@ fn attacked_storm(way: Way, seed: u64, overheard_max: usize) -> Storm {
         assert!(completed > 200, "seed {seed}: only {completed} handoffs were complete");
         assert!(checked > 1_000, "seed {seed}: only {checked} datagrams were checked");
     }
-    // The home agent's tunnel, and one to the next base station, and to that one's next.
-    assert!(storm.hops_max <= STATIONS + 1, "seed {seed}: {} tunnels", storm.hops_max);
     storm.calm_down();
     storm
 }

@@ -4,12 +4,19 @@
 //! A drawing has at most one mark for each few pixels and, of a line, at most the lowest and the
 //! highest value for each pixel, so it stays small whatever it shows.
 
+mod handoff;
+mod layers;
+
 use crate::html::escaped;
 use crate::page::Panel;
+use layers::{LANES, layers, nothing};
+use sansio::{Duration, Instant};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use trace::timeline::{Point, QUEUE_FULL, Timeline};
+use trace::roaming::Roaming;
+use trace::timeline::Timeline;
 
 /// What is drawn against time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +31,23 @@ pub enum Plot {
     Cache,
     /// What the link lost, and when it was away.
     Link,
+    /// How strong each cell is where the mobile host is.
+    Signal,
+    /// The messages of the first handoff.
+    Handoff,
 }
 
 impl Plot {
     /// All of them.
-    pub const ALL: [Plot; 5] =
-        [Plot::Sequence, Plot::Windows, Plot::Queue, Plot::Cache, Plot::Link];
+    pub const ALL: [Plot; 7] = [
+        Plot::Sequence,
+        Plot::Windows,
+        Plot::Queue,
+        Plot::Cache,
+        Plot::Link,
+        Plot::Signal,
+        Plot::Handoff,
+    ];
 
     /// Its name, for options and files.
     pub fn name(self) -> &'static str {
@@ -39,6 +57,8 @@ impl Plot {
             Plot::Queue => "queue",
             Plot::Cache => "cache",
             Plot::Link => "link",
+            Plot::Signal => "signal",
+            Plot::Handoff => "handoff",
         }
     }
 
@@ -49,14 +69,16 @@ impl Plot {
             Plot::Queue => "queue, packets",
             Plot::Cache => "cache, kB",
             Plot::Link => "lost on the link",
+            Plot::Signal => "signal, dB",
+            Plot::Handoff => "machines",
         }
     }
 
     fn height(self) -> f64 {
         match self {
             Plot::Sequence => 240.0,
-            Plot::Windows | Plot::Queue | Plot::Cache => 140.0,
-            Plot::Link => 90.0,
+            Plot::Windows | Plot::Queue | Plot::Cache | Plot::Signal => 140.0,
+            Plot::Link | Plot::Handoff => 90.0,
         }
     }
 }
@@ -66,6 +88,15 @@ impl Plot {
 /// # Errors
 /// When `out` does.
 pub fn write(plot: Plot, title: &str, panels: &[Panel<'_>], mut out: impl Write) -> io::Result<()> {
+    let text = match plot {
+        Plot::Handoff => handoff::drawing(title, panels),
+        _ => drawing(plot, title, panels),
+    };
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+fn drawing(plot: Plot, title: &str, panels: &[Panel<'_>]) -> String {
     let rows: Vec<Vec<Layer>> = panels.iter().map(|panel| layers(plot, panel.timeline)).collect();
     let ends = panels.iter().map(|panel| last_second(panel.timeline));
     let until = ends.fold(1e-3, f64::max) * 1.01;
@@ -76,12 +107,7 @@ pub fn write(plot: Plot, title: &str, panels: &[Panel<'_>], mut out: impl Write)
     let bottom = if plot == Plot::Link { -0.6 } else { 0.0 };
     let row = plot.height() + GAP;
     let height = HEAD + row * panels.len() as f64 + FOOT;
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
-         viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-    );
-    label(&mut text, (8.0, 16.0, "start"), title);
+    let mut text = opening(height, title);
     for (index, (panel, layers)) in panels.iter().zip(&rows).enumerate() {
         let place = Plane {
             top: HEAD + row * index as f64 + GAP / 2.0,
@@ -105,8 +131,18 @@ pub fn write(plot: Plot, title: &str, panels: &[Panel<'_>], mut out: impl Write)
     }
     legend(&mut text, &rows, height - 12.0);
     text.push_str("</svg>\n");
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    text
+}
+
+/// The beginning of a file, and what it shows.
+fn opening(height: f64, title: &str) -> String {
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
+         viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
+    );
+    label(&mut text, (8.0, 16.0, "start"), title);
+    text
 }
 
 /// In pixels.
@@ -116,9 +152,6 @@ const RIGHT: f64 = 14.0;
 const HEAD: f64 = 22.0;
 const GAP: f64 = 30.0;
 const FOOT: f64 = 62.0;
-
-/// Lanes of the link's plot, from below.
-const LANES: [&str; 3] = ["queue full", "up", "down"];
 
 /// Where a row lies, and which values it spans.
 struct Plane {
@@ -153,10 +186,10 @@ impl Plane {
 
 /// One kind of marks or one line.
 struct Layer {
-    name: &'static str,
+    name: Cow<'static, str>,
     colour: &'static str,
     look: Look,
-    /// Seconds, and what the axis counts.
+    /// Seconds, and what the axis counts; NaN ends a line.
     points: Vec<(f64, f64)>,
     /// False for what may be far above all else.
     scales: bool,
@@ -176,8 +209,13 @@ enum Look {
 }
 
 impl Layer {
-    fn new(name: &'static str, colour: &'static str, look: Look, points: Vec<(f64, f64)>) -> Self {
-        Layer { name, colour, look, points, scales: true }
+    fn new(
+        name: impl Into<Cow<'static, str>>,
+        colour: &'static str,
+        look: Look,
+        points: Vec<(f64, f64)>,
+    ) -> Self {
+        Layer { name: name.into(), colour, look, points, scales: true }
     }
 
     fn top(&self) -> f64 {
@@ -219,6 +257,10 @@ impl Layer {
         let mut column: Option<(f64, f64, f64, f64)> = None;
         for point in &self.points {
             let (x, y) = plane.place(*point);
+            if y.is_nan() {
+                leave(&mut path, column.take());
+                continue;
+            }
             match &mut column {
                 Some((at, low, high, last)) if (x - *at).abs() < 1.0 => {
                     (*low, *high, *last) = (low.min(y), high.max(y), y);
@@ -276,91 +318,6 @@ fn mark(look: Look, (x, y): (f64, f64), lane: f64) -> String {
     }
 }
 
-/// What a plot shows of one transfer, in the order in which it is painted. The colours are those
-/// of the page in the light.
-fn layers(plot: Plot, timeline: &Timeline) -> Vec<Layer> {
-    match plot {
-        Plot::Sequence => sequence(timeline),
-        Plot::Windows => windows(timeline),
-        Plot::Queue => {
-            let of = |queue: &[trace::timeline::Waiting]| {
-                queue.iter().map(|one| (one.at.as_secs_f64(), f64::from(one.packets))).collect()
-            };
-            let (down, up) = (of(&timeline.queue_down), of(&timeline.queue_up));
-            vec![
-                Layer::new("toward the mobile host", "#0072b2", Look::Line(""), down),
-                Layer::new("toward the base station", "#b0508a", Look::Line("5 3"), up),
-            ]
-        }
-        Plot::Cache => {
-            let points = timeline.cache.iter();
-            let points = points.map(|one| (one.at.as_secs_f64(), one.bytes as f64 / 1e3));
-            vec![Layer::new("kept", "#008a63", Look::Line(""), points.collect())]
-        }
-        Plot::Link => link(timeline),
-    }
-}
-
-fn sequence(timeline: &Timeline) -> Vec<Layer> {
-    let of = |points: &[Point]| {
-        points.iter().map(|point| (point.at.as_secs_f64(), point.offset as f64 / 1e3)).collect()
-    };
-    vec![
-        Layer::new("ACKs", "#1b93c4", Look::Line(""), of(&timeline.acks)),
-        Layer::new("data", "#3b4654", Look::Dot, of(&timeline.data)),
-        Layer::new("sent again end to end", "#c98500", Look::Diamond, of(&timeline.end_to_end)),
-        Layer::new("sent again locally", "#008a63", Look::Triangle, of(&timeline.local)),
-        Layer::new("probes", "#b0508a", Look::Ring, of(&timeline.probes)),
-        Layer::new("losses", "#cc3311", Look::Cross, of(&timeline.lost)),
-    ]
-}
-
-fn windows(timeline: &Timeline) -> Vec<Layer> {
-    let of = |which: fn(&trace::timeline::Window) -> u32| {
-        let points = timeline.windows.iter();
-        points.map(|one| (one.at.as_secs_f64(), f64::from(which(one)) / 1e3)).collect::<Vec<_>>()
-    };
-    let threshold = Layer::new("ssthresh", "#b0508a", Look::Line("5 4"), of(|one| one.ssthresh));
-    vec![
-        Layer::new("in flight", "#8b95a1", Look::Line(""), of(|one| one.flight)),
-        // Before the first loss it may be the largest window there is.
-        Layer { scales: false, ..threshold },
-        Layer::new("cwnd", "#0072b2", Look::Line(""), of(|one| one.cwnd)),
-    ]
-}
-
-fn link(timeline: &Timeline) -> Vec<Layer> {
-    let of = |lane: usize| {
-        let losses = timeline.radio_losses.iter().filter(move |loss| {
-            let own = match (loss.cause == QUEUE_FULL, loss.toward_mobile) {
-                (true, _) => 0,
-                (false, false) => 1,
-                (false, true) => 2,
-            };
-            own == lane
-        });
-        losses.map(|loss| (loss.at.as_secs_f64(), lane as f64)).collect::<Vec<_>>()
-    };
-    vec![
-        Layer::new("dropped by a full queue", "#c98500", Look::Tick, of(0)),
-        Layer::new("lost on the air", "#cc3311", Look::Tick, [of(1), of(2)].concat()),
-    ]
-}
-
-fn nothing(plot: Plot, timeline: &Timeline) -> &'static str {
-    // Whoever sees no sender's windows looks from outside, into no base station either.
-    let inside = !timeline.windows.is_empty();
-    match plot {
-        Plot::Sequence => "nothing was sent",
-        Plot::Windows => "the sender's windows are not seen from outside",
-        Plot::Queue if inside => "nothing ever waited",
-        Plot::Queue => "queues are not seen from outside",
-        Plot::Cache if inside => "this base station keeps nothing",
-        Plot::Cache => "the cache is not seen from outside",
-        Plot::Link => "the link lost nothing",
-    }
-}
-
 fn last_second(timeline: &Timeline) -> f64 {
     let points =
         [&timeline.data, &timeline.acks, &timeline.local, &timeline.lost, &timeline.delivered];
@@ -368,11 +325,15 @@ fn last_second(timeline: &Timeline) -> f64 {
     last.max().map_or(0.0, sansio::Instant::as_secs_f64)
 }
 
-/// Outages, and when the air was bad.
+/// Outages, when the air was bad or no cell reached the mobile host, and its handoffs.
 fn spans(text: &mut String, plane: &Plane, timeline: &Timeline) {
+    let end = Instant::ZERO + Duration::from_secs_f64(plane.ended);
+    let roaming = timeline.roaming.as_deref();
+    let gaps = roaming.map(|roaming| roaming.gaps(end)).unwrap_or_default();
+    let gaps = gaps.iter().map(|(from, until)| (*from, Some(*until), "#5b6470"));
     let fades = timeline.fades.iter().map(|(from, until)| (*from, Some(*until), "#c98500"));
     let outages = timeline.outages.iter().map(|(from, until)| (*from, *until, "#5b6470"));
-    for (from, until, colour) in fades.chain(outages) {
+    for (from, until, colour) in fades.chain(outages).chain(gaps) {
         let (left, _) = plane.place((from.as_secs_f64(), 0.0));
         let end = until.map_or(plane.x.1, sansio::Instant::as_secs_f64).min(plane.x.1);
         let width = (plane.place((end, 0.0)).0 - left).max(1.0);
@@ -380,6 +341,16 @@ fn spans(text: &mut String, plane: &Plane, timeline: &Timeline) {
         let place = format!("x=\"{left:.1}\" y=\"{top}\" width=\"{width:.1}\" height=\"{height}\"");
         let _ = writeln!(text, "<rect {place} fill=\"{colour}\" fill-opacity=\"0.15\"/>");
     }
+    for handoff in roaming.map(Roaming::handoffs).unwrap_or_default() {
+        upright(text, plane, handoff.begin.as_secs_f64());
+    }
+}
+
+/// A dashed line from the top to the bottom.
+fn upright(text: &mut String, plane: &Plane, second: f64) {
+    let (x, top, bottom) = (plane.place((second, 0.0)).0, plane.top, plane.top + plane.height);
+    let look = "stroke=\"#5b6470\" stroke-dasharray=\"3 3\" fill=\"none\"";
+    let _ = writeln!(text, "<path d=\"M{x:.1} {top:.1}V{bottom:.1}\" {look}/>");
 }
 
 fn axes(text: &mut String, plane: &Plane, plot: Plot, is_last: bool) {
@@ -440,7 +411,7 @@ fn ticks((low, high): (f64, f64), most: f64) -> Vec<(f64, String)> {
 fn legend(text: &mut String, rows: &[Vec<Layer>], y: f64) {
     let mut x = LEFT;
     for (index, layer) in rows.first().into_iter().flatten().enumerate() {
-        if rows.iter().all(|row| row[index].points.is_empty()) {
+        if rows.iter().filter_map(|row| row.get(index)).all(|layer| layer.points.is_empty()) {
             continue;
         }
         let path = match layer.look {
@@ -448,7 +419,7 @@ fn legend(text: &mut String, rows: &[Vec<Layer>], y: f64) {
             look => mark(look, (x + 10.0, y - 4.0), 5.0),
         };
         let _ = writeln!(text, "<path d=\"{path}\" {}/>", layer.paint());
-        label(text, (x + 25.0, y, "start"), layer.name);
+        label(text, (x + 25.0, y, "start"), &layer.name);
         x += 42.0 + 6.4 * layer.name.len() as f64;
     }
 }

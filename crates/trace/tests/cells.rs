@@ -112,16 +112,24 @@ fn nothing_arrives_at_another_mobile_host() {
 
 #[test]
 fn what_was_in_too_many_tunnels_goes_round() {
-    let through = |tunnels: u8| {
+    let begun = stage(HandoffStage::Begun, 1);
+    let hello = segment(3, (MOBILE, FIXED), 1, 0);
+    let through = |tunnels: u8, handoffs: usize| {
         let mut inner = segment(1, (FIXED, MOBILE), 1, 9);
         inner.ip.hop_limit -= tunnels;
         let mut outer = segment(2, (NodeId(0), station(0)), 0, 0);
         (outer.cause, outer.transport) = (Cause::Encapsulation, Transport::Opaque);
         outer.payload = Payload::Tunnel(Rc::new(inner));
-        failures(&[(0, station(0), arrived(0, &outer))])
+        let mut records = vec![(0, MOBILE, sent(0, &hello))];
+        records.extend(vec![(1, MOBILE, What::Event(&begun)); handoffs]);
+        records.push((2, station(0), arrived(0, &outer)));
+        failures(&records)
     };
-    assert_eq!(through(4), [""; 0]);
-    assert_eq!(through(5), ["packet 1 has gone round"]);
+    assert_eq!(through(4, 0), [""; 0]);
+    assert_eq!(through(5, 0), ["packet 1 has gone round"]);
+    assert_eq!(through(6, 2), [""; 0], "it follows the host, once for each handoff");
+    assert_eq!(through(7, 2), ["packet 1 has gone round"]);
+    assert_eq!(through(37, 1_000), ["packet 1 has gone round"], "whatever the host did");
 }
 
 #[test]

@@ -89,8 +89,8 @@ struct Question {
     via: Via,
     previous: Option<Previous>,
     lifetime_s: u16,
-    /// The lower half of the identification of the newest request, which its reply has, too.
-    low: u32,
+    /// The identification of the newest request.
+    id: u64,
     asked: u32,
 }
 
@@ -133,12 +133,12 @@ impl Registrar {
         now: Instant,
     ) {
         let lifetime_s = self.config.lifetime_s.min(via.lifetime_max_s);
-        self.open(Question { via, previous, lifetime_s, low: 0, asked: 0 }, sink, now);
+        self.open(Question { via, previous, lifetime_s, id: 0, asked: 0 }, sink, now);
     }
 
     /// Gives the registration back: from home, or through the agent of a foreign network.
     pub fn deregister(&mut self, via: Via, sink: &mut impl Sink, now: Instant) {
-        self.open(Question { via, previous: None, lifetime_s: 0, low: 0, asked: 0 }, sink, now);
+        self.open(Question { via, previous: None, lifetime_s: 0, id: 0, asked: 0 }, sink, now);
     }
 
     /// The registration that stood when the run began.
@@ -199,7 +199,7 @@ impl Registrar {
             Replay::Timestamps => stamp,
             Replay::Nonces => identification(self.nonce, random),
         };
-        question.low = low(id);
+        question.id = id;
         question.asked += 1;
         self.timer_at = Some(now + self.config.retry.wait(question.asked));
         let via = question.via.clone();
@@ -245,7 +245,7 @@ impl Registrar {
             self.refusals.count(Refusal::Unasked, sink);
             return None;
         };
-        if low(reply.identification) != question.low {
+        if !self.answers(&reply, question) {
             self.refusals.count(Refusal::Replayed, sink);
             return None;
         }
@@ -262,6 +262,16 @@ impl Registrar {
             return None;
         }
         self.on_reply(&reply, sink, now)
+    }
+
+    /// True if a reply is that to the newest request: it has the lower half of its identification,
+    /// and with times an acceptance has all of it (RFC 5944, 5.7.1). The lower half alone is a
+    /// fraction of a second.
+    fn answers(&self, reply: &Reply, question: &Question) -> bool {
+        match self.config.replay {
+            Replay::Timestamps if reply.code.is_accepted() => reply.identification == question.id,
+            _ => low(reply.identification) == low(question.id),
+        }
     }
 
     fn on_reply(&mut self, reply: &Reply, sink: &mut impl Sink, now: Instant) -> Option<Outcome> {

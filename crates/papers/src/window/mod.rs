@@ -7,7 +7,7 @@
 //! | section 2 and Figure 1: what a handoff costs, how long a recovery takes | `recovery.rs` |
 //! | Figures 7 to 11, throughput against time | `versions.rs` |
 //! | what section 4.3 says of them, version by version | `versions.rs`, `control.rs` |
-//! | Figure 12, average throughputs | `figure_12.rs` |
+//! | Figure 12, average throughputs, and what assumed inputs make of them | `figure_12.rs` |
 //! | the figures | `plots.rs` |
 
 mod control;
@@ -76,9 +76,12 @@ const fn uncalibrated(study: Study) -> Study {
 const FROM_ONE: &str =
     "ns-2's hosts of 2000; ssthresh of two segments at first, a window of 100 000 B";
 
-static STUDIES: [Study; 15] = [
+static STUDIES: [Study; 18] = [
     study(file!(VERSIONS, "versions"), set_up::versions, SET),
     study(file!("sequencer", "sequencer"), set_up::sequencer, SET),
+    study(file!("queue-50", "versions"), set_up::short_queue, "queues of 50 packets"),
+    study(file!("tree-even", "versions"), set_up::even_tree, "round trips of 400 to 600 ms"),
+    study(file!("tree-apart", "versions"), set_up::apart, "no base station on another's way"),
     study(file!("restart-1s", "restart"), set_up::period::<1_000>, "advertised each 1 s"),
     study(file!("restart-2s", "restart"), set_up::period::<2_000>, "advertised each 2 s"),
     study(file!("restart-4s", "restart"), set_up::period::<4_000>, "advertised each 4 s"),
@@ -104,14 +107,14 @@ const fn experiment(
 }
 
 /// In the order of the paper.
-static EXPERIMENTS: [Experiment; 25] = {
+static EXPERIMENTS: [Experiment; 26] = {
     let [f1a, f1b, one, two, three] = recovery::EXPERIMENTS;
     let [six, a, va, b1, b2, b3, b4] = versions::EXPERIMENTS;
     let [c1, c2, c3, d1, d2, d3, bs10] = control::EXPERIMENTS;
-    let [f12a, f12b, f12c, f12d, f12e, f12f] = figure_12::EXPERIMENTS;
+    let [f12a, f12b, f12c, f12d, f12e, f12f, set] = figure_12::EXPERIMENTS;
     [
         f1a, f1b, one, two, three, six, a, va, b1, b2, b3, b4, c1, c2, c3, d1, d2, d3, bs10, f12a,
-        f12b, f12c, f12d, f12e, f12f,
+        f12b, f12c, f12d, f12e, f12f, set,
     ]
 };
 
@@ -134,9 +137,18 @@ const SENDERS: [(Sender, &str); 5] = [
 
 /// The outcome of a version, 0 to 3 for (a) to (d), with a sender.
 fn outcome(results: &Results, version: usize, sender: Sender) -> &Outcome {
+    outcome_of((results, VERSIONS), version, sender)
+}
+
+/// The same in another study of all versions and senders.
+fn outcome_of<'a>(
+    (results, study): (&'a Results, &str),
+    version: usize,
+    sender: Sender,
+) -> &'a Outcome {
     let (_, _, stack) = STACKS[version];
     let is = |one: &&Outcome| one.is(stack) && one.sends(sender);
-    results.of(NAME, VERSIONS).iter().find(is).expect("the study has each version and sender")
+    results.of(NAME, study).iter().find(is).expect("the study has each version and sender")
 }
 
 /// The mean over all runs of a value that a run may not have, and half of its 95 % interval.

@@ -7,6 +7,8 @@
 //!                         crossing
 //! ```
 
+use link::preset::Pair;
+use link::queue::Limit;
 use node::Plan;
 use node::movement::Spec;
 use node::roaming::Branch;
@@ -18,6 +20,9 @@ use tcp::config::{Rto, TimerModel};
 /// gateway and the base station from that, each way. Assumed, but for 200 ms from the second to the
 /// third base station and 500 ms of round trip in the mean.
 const TREE_MS: [(u16, u64, u64); 4] = [(0, 69, 1), (0, 69, 21), (1, 109, 1), (1, 109, 21)];
+
+/// Of those, from a router to a base station as the scenario file has it.
+const LAST_IN_FILE_MS: u64 = 1;
 
 /// The round trip in each cell, without the time that sending takes.
 pub(super) const ROUND_TRIPS_MS: [f64; 4] = [440.0, 480.0, 520.0, 560.0];
@@ -61,13 +66,8 @@ pub(super) fn hosts(plan: &mut Plan) {
 /// Everything, with the parameters of the paper's letter.
 pub(super) fn versions(plan: &mut Plan) {
     hosts(plan);
+    stand(plan, TREE_MS);
     let Some(roaming) = &mut plan.roaming else { return };
-    let ms = Duration::from_millis;
-    let branch = |(number, delay, _)| Branch { number, delay: ms(delay) };
-    roaming.branches = TREE_MS.map(branch).to_vec();
-    // The file has what is nearest.
-    let nearest = TREE_MS[0].2;
-    roaming.farther = TREE_MS.map(|(_, _, last)| ms(last - nearest)).to_vec();
     roaming.advertisement_period = PERIOD;
     if let Spec::Dwell(dwell) = &mut roaming.movement {
         dwell.fading = FADING;
@@ -78,6 +78,36 @@ pub(super) fn versions(plan: &mut Plan) {
     roaming.names_previous = holds;
     let [alone, with_station] = CLOSE_BELOW;
     close_below(plan, if holds { with_station } else { alone });
+}
+
+/// Puts the base stations into a tree.
+fn stand(plan: &mut Plan, tree: [(u16, u64, u64); 4]) {
+    let Some(roaming) = &mut plan.roaming else { return };
+    let ms = Duration::from_millis;
+    let branch = |(number, delay, _)| Branch { number, delay: ms(delay) };
+    roaming.branches = tree.map(branch).to_vec();
+    roaming.farther = tree.map(|(_, _, last)| ms(last - LAST_IN_FILE_MS)).to_vec();
+}
+
+/// The same with a queue of 50 packets, the default of the paper's ns-2.
+pub(super) fn short_queue(plan: &mut Plan) {
+    versions(plan);
+    let Pair { down, up, .. } = &mut plan.radio;
+    [down.queue, up.queue] = [Limit::Packets(50); 2];
+}
+
+/// The same with a tree of which the round trips are 400, 467, 533 and 600 ms: those of section 2,
+/// and even steps between them.
+pub(super) fn even_tree(plan: &mut Plan) {
+    versions(plan);
+    stand(plan, [(0, 49, 1), (0, 49, 34), (1, 116, 1), (1, 116, 34)]);
+}
+
+/// The same with base stations 10 and 30 ms from the router of their branch: none is on the way to
+/// another.
+pub(super) fn apart(plan: &mut Plan) {
+    versions(plan);
+    stand(plan, [(0, 60, 10), (0, 60, 30), (1, 100, 10), (1, 100, 30)]);
 }
 
 /// The same with another threshold, in tenths of a decibel.

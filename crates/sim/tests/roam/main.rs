@@ -1,6 +1,7 @@
 //! Mobile hosts that change cells: every byte arrives whatever the handoff is, what is lost is lost
 //! by the handoff, and all invariants hold.
 
+mod any;
 mod link_state;
 mod many;
 mod snoop;

@@ -27,13 +27,18 @@ struct Mobile {
     served: Option<(u16, Instant)>,
     /// Requests since the last answer or the last change of the cell.
     requests: u32,
+    /// Handoffs begun.
+    handoffs: u32,
 }
 
 /// Tunnels in which a datagram may have been, one after the other: home agent, the base station
-/// before, and one more where a host moves on meanwhile.
-const TUNNELS_MAX: u8 = 4;
+/// before, and one more where a host moves on meanwhile;
+const TUNNELS_MAX: u32 = 4;
+/// and one for each handoff in which what is not acknowledged follows the host, as far as so many.
+/// What goes round takes all hops that there are.
+const FOLLOWED_MAX: u32 = 32;
 /// What hosts begin with (RFC 1700).
-const HOP_LIMIT: u8 = 64;
+const HOP_LIMIT: u32 = 64;
 /// What a message to an old base station may take after the mobile host's own side is complete.
 const GRACE: Duration = Duration::from_millis(250);
 /// RFC 5944, 3.1: the port of registrations.
@@ -78,7 +83,7 @@ impl Cells {
             }
             What::Arrived { packet, .. } => {
                 let inner = innermost(packet);
-                if inner.as_tcp().is_some() && inner.ip.hop_limit < HOP_LIMIT - TUNNELS_MAX {
+                if inner.as_tcp().is_some() && Self::tunnels(inner) > self.tunnels_max(inner) {
                     fail(format!("packet {} has gone round", inner.id));
                 }
                 if role == Role::MobileHost {
@@ -92,6 +97,18 @@ impl Cells {
             }
             _ => {}
         }
+    }
+
+    /// In how many it has been, at most.
+    fn tunnels(datagram: &Packet) -> u32 {
+        HOP_LIMIT.saturating_sub(datagram.ip.hop_limit.into())
+    }
+
+    /// In how many it may have been.
+    fn tunnels_max(&self, datagram: &Packet) -> u32 {
+        let owner = self.owners.get(&datagram.ip.destination);
+        let handoffs = owner.and_then(|owner| self.mobiles.get(owner)).map_or(0, |it| it.handoffs);
+        TUNNELS_MAX + handoffs.min(FOLLOWED_MAX)
     }
 
     fn on_host_arrival(&mut self, node: NodeId, packet: &Packet, mut fail: impl FnMut(String)) {
@@ -118,7 +135,8 @@ impl Cells {
     /// A mobile host that sends from an address; `None` if that is another one's.
     fn sender(&mut self, node: NodeId, source: IpAddr) -> Option<&mut Mobile> {
         if self.mobiles.get(&node).is_none() && *self.owners.entry(source).or_insert(node) == node {
-            self.mobiles.insert(node, Mobile { home: source, served: None, requests: 0 });
+            self.mobiles
+                .insert(node, Mobile { home: source, served: None, requests: 0, handoffs: 0 });
         }
         self.mobiles.get_mut(&node)
     }
@@ -126,7 +144,10 @@ impl Cells {
     fn on_stage(&mut self, record: &Record<'_>, stage: HandoffStage, station: Option<u16>) {
         let Some(mobile) = self.mobiles.get_mut(&record.node) else { return };
         match stage {
-            HandoffStage::Begun => (mobile.served, mobile.requests) = (None, 0),
+            HandoffStage::Begun => {
+                (mobile.served, mobile.requests) = (None, 0);
+                mobile.handoffs += 1;
+            }
             HandoffStage::Complete => {
                 mobile.served = station.map(|station| (station, record.at));
             }
