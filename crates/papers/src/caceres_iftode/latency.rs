@@ -11,7 +11,7 @@ use crate::paper::Experiment;
 use crate::runs::Results;
 
 const FIGURE: &str = "figure 9, section IV-D";
-const EXACT: &str = "exact-timer";
+pub(super) const EXACT: &str = "exact-timer";
 const QUICK: &str = "quick";
 
 pub(super) const FIGURE_9: [Experiment; 6] = [

@@ -8,12 +8,14 @@
 //! | Figures 3 and 4, pauses and windows; section III-E, longer rendezvous | `pauses.rs` |
 //! | Figures 5 to 8, single handoffs | `handoffs.rs` |
 //! | Figure 9, pauses with and without fast retransmission | `latency.rs` |
+//! | what lecture notes repeat of it | `repeated.rs` |
 //! | the figures drawn | `plots.rs` |
 
 mod handoffs;
 mod latency;
 mod pauses;
 mod plots;
+mod repeated;
 mod throughput;
 
 use crate::crossings::Crossing;
@@ -138,7 +140,7 @@ const fn not_yet(
 }
 
 /// In the order of the paper.
-static EXPERIMENTS: [Experiment; 36] = {
+static EXPERIMENTS: [Experiment; 37] = {
     let [a2, b2, c2, d2, e2, f2, g2] = throughput::FIGURE_2;
     let [a3, b3, a4, b4] = pauses::FIGURES;
     let [a5, b5, c5, d5] = handoffs::FIGURE_5;
@@ -193,6 +195,7 @@ static EXPERIMENTS: [Experiment; 36] = {
         throughput::ETHERNET,
         sc,
         throughput::SENSITIVITY,
+        repeated::NOTES,
     ]
 };
 

@@ -147,8 +147,8 @@ fn order(results: &Results) -> Judged {
              trip of half a second that takes the rest of the stay to regain. With the sequencer \
              it does not happen. NewReno gains nothing by (b): each segment lost costs it a round \
              trip, while (a)'s timeout repeats them all in slow start. With queues of 50 packets \
-             (EXP-WINC-SET) our (c) loses part of the window that it sends at each opening, and (d) \
-             is above it."
+             (EXP-WINC-SET) our (c) loses part of the window that it sends at each opening, and \
+             (d) is above it."
                 .into(),
         )
 }

@@ -380,8 +380,8 @@ enum Holes {
     Overrun,
 }
 
-/// Such holes are looked for behind a queue that is as long as ever, and nearly as long as the empty
-/// path: it grew within the last round trip and does not stand yet.
+/// Such holes are looked for behind a queue that is as long as ever, and nearly as long as the
+/// empty path: it grew within the last round trip and does not stand yet.
 fn holes(flow: &Flow, config: &Config) -> Holes {
     let Congestion::Show { queue_min, wired_rtt_assumed } = config.congestion else {
         return Holes::Air;
@@ -391,12 +391,23 @@ fn holes(flow: &Flow, config: &Config) -> Holes {
     if !is_long || !is_full(flow) {
         return Holes::Air;
     }
-    let (holes, of) = flow.evidence.density(&flow.cache);
-    match holes * SPARSE >= of {
-        true if flow.evidence.has_runs(OVERRUN, &flow.cache) => Holes::Overrun,
+    let Some(&first) = flow.evidence.holes.front() else { return Holes::Air };
+    let [from, to] = [first, flow.evidence.highest.unwrap_or(first)]
+        .map(|seq| flow.cache.first_ending_after(seq));
+    match flow.evidence.holes.len() * SPARSE >= to.saturating_sub(from) {
+        true if are_in_runs(flow) => Holes::Overrun,
         true => Holes::Undecided,
         false => Holes::Air,
     }
+}
+
+/// True if holes begin, or follow something that arrived, at [`OVERRUN`] places at least.
+fn are_in_runs(flow: &Flow) -> bool {
+    let (cache, holes) = (&flow.cache, &flow.evidence.holes);
+    let end = |hole: Seq| cache.find(hole).and_then(|at| cache.get(at)).map(|entry| entry.end);
+    let pairs = holes.iter().zip(holes.iter().skip(1));
+    let breaks = pairs.filter(|(hole, next)| end(**hole) != Some(**next));
+    breaks.take(OVERRUN).count() + 1 >= OVERRUN
 }
 
 /// True if repairs wait, since holes may yet show that the sender has to know: its recovery begins

@@ -26,7 +26,7 @@ pub(super) struct Evidence {
     /// First bytes of the cached segments below `highest` that no block covers, ascending.
     pub(super) holes: VecDeque<Seq>,
     /// Byte after the highest one in a SACK block.
-    highest: Option<Seq>,
+    pub(super) highest: Option<Seq>,
     /// Up to here something is missing that the cache does not hold.
     pub(super) gap_end: Option<Seq>,
     /// Extra time granted to a segment that others overtake; see `on_unneeded`.
@@ -86,22 +86,6 @@ impl Evidence {
     #[inline]
     pub(super) fn shows_a_hole(&self) -> bool {
         !self.holes.is_empty()
-    }
-
-    /// How many holes SACK blocks show, and how many cached segments there are from the first one
-    /// to the end of the last block.
-    pub(super) fn density(&self, cache: &Cache) -> (usize, usize) {
-        let Some((&first, highest)) = self.holes.front().zip(self.highest) else { return (0, 0) };
-        let [from, to] = [first, highest].map(|seq| cache.first_ending_after(seq));
-        (self.holes.len(), to.saturating_sub(from))
-    }
-
-    /// True if holes follow something that a block covers, or begin, at so many places at least.
-    pub(super) fn has_runs(&self, least: usize, cache: &Cache) -> bool {
-        let end = |hole: Seq| cache.find(hole).and_then(|at| cache.get(at)).map(|entry| entry.end);
-        let pairs = self.holes.iter().zip(self.holes.iter().skip(1));
-        let breaks = pairs.filter(|(hole, next)| end(**hole) != Some(**next));
-        !self.holes.is_empty() && breaks.take(least).count() + 1 >= least
     }
 
     /// Cached segments that arrived after they had been sent again, modulo 2^32.
