@@ -1,7 +1,7 @@
 """A figure of small multiples as SVG: gain by loss, a panel for each rate and round trip."""
 import math
 
-PANEL, GAP, LEFT, TOP, BOTTOM = (200, 130), 14, 64, 46, 80
+PANEL, GAP, LEFT, TOP, BOTTOM = (200, 190), 14, 64, 46, 80
 COLOURS = {"cubic": "#0072b2", "bbr": "#d55e00", "reno": "#009e73"}
 LEVELS = [0.8, 1, 1.5, 2, 3, 5, 10, 20]
 
