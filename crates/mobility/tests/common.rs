@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use mobility::Keys;
 use mobility::clock::Clock;
+use mobility::station::{BaseStation, Config};
 use sansio::{
     Cause, Delivery, DropReason, Duration, Event, EventKind, Instant, Notice, Packet, PacketId,
     PacketRef, Payload, Priority, Random, Side, Sink, StreamId, Transport,
@@ -12,6 +13,7 @@ use sansio::{
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use wire::auth::{Algorithm, Key};
+use wire::control::{Body, Envelope, Header, Message};
 use wire::ip::{self, Protocol};
 
 pub(crate) const HOME_AGENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -139,4 +141,40 @@ pub(crate) fn with_bytes(packet: &PacketRef, bytes: Vec<u8>, outbox: &mut Outbox
 /// What a message says on the wire.
 pub(crate) fn bytes_of(packet: &PacketRef) -> Bytes {
     packet.payload.to_bytes().expect("a message has bytes")
+}
+
+/// A base station by its number.
+pub(crate) fn base_station(number: u8, change: impl Fn(&mut Config)) -> BaseStation {
+    let mut config = Config::modern(number.into(), station(number));
+    config.first_beacon_at = at_ms(1_000_000);
+    config.advertiser = None;
+    change(&mut config);
+    BaseStation::new(config, keys(3), clock())
+}
+
+/// What a message in a packet says, read with a mobile host's key.
+pub(crate) fn body_of(packet: &PacketRef, number: u8) -> Body {
+    let bytes = bytes_of(packet);
+    Envelope::parse(&bytes).expect("ours").open(&key(number)).expect("proved").body
+}
+
+/// A proved message about mobile host 1, as a packet.
+pub(crate) fn message(
+    (sender, receiver): (Ipv4Addr, Ipv4Addr),
+    (generation, sent_ms): (u64, u64),
+    body: Body,
+    proved_by: &Key,
+    outbox: &mut Outbox,
+) -> PacketRef {
+    let sent_at = clock().read(at_ms(sent_ms));
+    let header = Header { mobile: mobile(1), sender, receiver, generation, sent_at, request: 1 };
+    let mut bytes = vec![];
+    Message { header, body }.emit(proved_by, &mut bytes);
+    let packet = datagram((sender, receiver), 0, 0, outbox);
+    let id = sansio::Sink::new_id(outbox);
+    let port = wire::control::PORT;
+    Rc::new(packet.rewrite(id, packet.cause, |packet| {
+        packet.transport = sansio::Transport::Udp { source_port: port, destination_port: port };
+        packet.payload = Payload::Bytes(bytes.into());
+    }))
 }
