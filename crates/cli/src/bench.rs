@@ -4,6 +4,7 @@
 use crate::args::{BenchHandoffs, BenchSim};
 use crate::error::Error;
 use crate::options;
+use crate::output::outln;
 use node::scenario::{self, Amount, Axis, Queue, Scenario, Size};
 use node::{Draft, Plan};
 use serde::Serialize;
@@ -45,9 +46,9 @@ pub(crate) fn sim(args: &BenchSim) -> Result<(), Error> {
         peak_rss_bytes: peak_rss_bytes(),
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report).map_err(Error::usage)?);
+        outln!("{}", serde_json::to_string_pretty(&report).map_err(Error::usage)?);
     } else {
-        println!(
+        outln!(
             "{} flows of {} bytes, {}, {}: {} data packets in {:.2} CPU s = {:.2} M per CPU s, \
              {:.1} ns per event, {:.1} MB",
             report.flows,
@@ -115,9 +116,9 @@ pub(crate) fn handoffs(args: &BenchHandoffs) -> Result<(), Error> {
         checks: if outcome.failures.is_empty() { "passed" } else { "failed" },
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report).map_err(Error::usage)?);
+        outln!("{}", serde_json::to_string_pretty(&report).map_err(Error::usage)?);
     } else {
-        println!(
+        outln!(
             "{} mobile hosts in {} cells, {}, {}: {} handoffs, {:.1} s in {:.2} CPU s = {:.2} x \
              real time, {:.1} ns per event, {:.1} MB",
             report.mobiles,

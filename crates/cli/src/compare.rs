@@ -2,6 +2,7 @@
 
 use crate::args::{CompareArgs, LinkArgs, OutputArgs, RunArgs};
 use crate::error::Error;
+use crate::output::outln;
 use crate::progress::{Interrupt, bar};
 use crate::{options, page, rundir, table};
 use node::{Plan, Scenario};
@@ -39,7 +40,7 @@ pub(crate) fn compare(args: &CompareArgs, quiet: bool) -> Result<(), Error> {
     print(&args.output, &document)?;
     if !args.output.json {
         let validated = table::validated(&judged.validation).join("\n");
-        println!("\n{}\n\n{validated}\n\nReport: {}", judged.advice, report.display());
+        outln!("\n{}\n\n{validated}\n\nReport: {}", judged.advice, report.display());
     }
     verdict(&comparison)
 }
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &RunArgs, quiet: bool) -> Result<(), Error> {
     print(&args.output, &document)?;
     if !args.output.json {
         let validated = table::validated(&judged.validation).join("\n");
-        println!("\n{validated}\n\nRuns: {}", args.output.out.display());
+        outln!("\n{validated}\n\nRuns: {}", args.output.out.display());
     }
     verdict(&comparison)
 }
@@ -86,7 +87,7 @@ fn measure(
 pub(crate) fn print(output: &OutputArgs, document: &Document<'_>) -> Result<(), Error> {
     if output.json {
         let text = serde_json::to_string_pretty(document).map_err(Error::usage)?;
-        println!("{text}");
+        outln!("{text}");
     } else {
         table::print(document.rows);
     }

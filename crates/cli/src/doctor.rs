@@ -4,6 +4,7 @@
 use crate::daemon;
 use crate::daemon::args::DoctorArgs;
 use crate::error::Error;
+use crate::output::outln;
 use live::daemon::Place;
 use live::doctor::path::{self, Finding, Judgement};
 use live::doctor::watch::{self, Traffic};
@@ -40,11 +41,11 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Error> {
             document["path"] = serde_json::to_value(&findings).map_err(Error::usage)?;
             document["traffic"] = serde_json::to_value(&traffic).map_err(Error::usage)?;
         }
-        println!("{}", serde_json::to_string_pretty(&document).map_err(Error::usage)?);
+        outln!("{}", serde_json::to_string_pretty(&document).map_err(Error::usage)?);
     } else {
-        println!("{report}");
-        findings.iter().for_each(|finding| println!("{finding}"));
-        traffic.iter().for_each(|traffic| println!("{traffic}"));
+        outln!("{report}");
+        findings.iter().for_each(|finding| outln!("{finding}"));
+        traffic.iter().for_each(|traffic| outln!("{traffic}"));
     }
     if findings.iter().any(|finding| finding.judgement == Judgement::Defeats) {
         return Err(Error::Failed(Some("a daemon can do nothing here; why is above".into())));

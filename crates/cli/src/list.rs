@@ -1,6 +1,7 @@
 //! `lasthop schemes`.
 
 use crate::error::Error;
+use crate::output::outln;
 use node::composition::{NAMED, Part, conflict};
 use node::scenario::{LAB_ONLY, Sender};
 use serde::Serialize;
@@ -27,33 +28,33 @@ pub(crate) fn schemes(json: bool) -> Result<(), Error> {
         .collect();
     if json {
         let text = serde_json::to_string_pretty(&listed).map_err(Error::usage)?;
-        println!("{text}");
+        outln!("{text}");
         return Ok(());
     }
-    println!("Schemes (--schemes), and ways to make handoffs (beside --handoff)");
+    outln!("Schemes (--schemes), and ways to make handoffs (beside --handoff)");
     for one in &listed {
         let worlds = match (one.sim, one.live) {
             (true, true) => "sim, live",
             (true, false) => "sim",
             _ => "live",
         };
-        println!("{:<23} {worlds:<10} {:<13} {}", one.name, one.place, one.what);
+        outln!("{:<23} {worlds:<10} {:<13} {}", one.name, one.place, one.what);
     }
-    println!("\nStacks (--schemes one+other)");
+    outln!("\nStacks (--schemes one+other)");
     for one in listed.iter().filter(|one| !one.stacks_with.is_empty()) {
-        println!("{:<23} with {}", one.name, one.stacks_with.join(", "));
+        outln!("{:<23} with {}", one.name, one.stacks_with.join(", "));
     }
     for (name, parts, _) in NAMED {
-        println!("{name:<23} is {parts}");
+        outln!("{name:<23} is {parts}");
     }
-    println!("\nNever together");
+    outln!("\nNever together");
     for (one, other, reason) in conflicts() {
-        println!("{one:<23} and {other:<16} {reason}");
+        outln!("{one:<23} and {other:<16} {reason}");
     }
-    println!("\nSenders (--tcp)");
+    outln!("\nSenders (--tcp)");
     for sender in Sender::ALL {
         let worlds = if sender.in_kernel().is_some() { "sim, live" } else { "sim" };
-        println!("{:<23} {worlds:<10} {}", sender.name(), sender.what());
+        outln!("{:<23} {worlds:<10} {}", sender.name(), sender.what());
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ mod list;
 mod man;
 mod options;
 mod oracle;
+mod output;
 mod page;
 mod papers;
 mod progress;
@@ -26,6 +27,7 @@ mod sweep;
 mod table;
 mod view;
 
+use crate::output::errln;
 use args::{Arguments, Bench, Command, Oracle, Scenario};
 use clap::FromArgMatches;
 use error::Error;
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if let Some(message) = error.message() {
-                eprintln!("lasthop: {message}");
+                errln!("lasthop: {message}");
             }
             ExitCode::from(error.code())
         }

@@ -2,6 +2,7 @@
 
 use crate::args::LinkArgs;
 use crate::error::Error;
+use crate::output;
 use crate::recordings;
 use node::scenario::{self, Axis, QuantityError, SettingError};
 use node::{Draft, Scenario};
@@ -29,7 +30,7 @@ pub(crate) fn check(file: &Path) -> Result<(), Error> {
     let args = LinkArgs { scenario: Some(file.to_owned()), ..LinkArgs::default() };
     let scenario = scenario(&args)?;
     let text = toml::to_string(&scenario).map_err(Error::usage)?;
-    print!("{text}");
+    output::print(format_args!("{text}"));
     Ok(())
 }
 

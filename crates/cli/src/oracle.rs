@@ -2,6 +2,7 @@
 
 use crate::args::Ns2Tcp;
 use crate::error::Error;
+use crate::output::outln;
 use tcp::Congestion;
 use tcp::oracle::ns2;
 
@@ -21,6 +22,6 @@ pub(crate) fn ns2_tcp(args: &Ns2Tcp) -> Result<(), Error> {
     };
     let report =
         ns2::check(&replay, &text).map_err(|error| Error::Usage(format!("{name}: {error}")))?;
-    println!("{report}");
+    outln!("{report}");
     if report.is_match() { Ok(()) } else { Err(Error::Failed(None)) }
 }

@@ -1,5 +1,6 @@
 //! Progress on stderr, and Ctrl-C.
 
+use crate::output::errln;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -56,7 +57,7 @@ impl Progress {
         {
             let (done, runs) = (self.bar.position(), self.bar.length().unwrap_or(0));
             let left = elapsed.as_secs_f64() * runs.saturating_sub(done) as f64 / done as f64;
-            eprintln!("lasthop: {done} of {runs} runs, about {left:.0} s left");
+            errln!("lasthop: {done} of {runs} runs, about {left:.0} s left");
         }
     }
 
@@ -80,7 +81,7 @@ impl Interrupt {
                 signal_hook::flag::register_conditional_shutdown(signal, 130, asked.clone());
             let first = signal_hook::flag::register(signal, asked.clone());
             if second.is_err() || first.is_err() {
-                eprintln!("lasthop: cannot listen for signal {signal}: Ctrl-C ends at once");
+                errln!("lasthop: cannot listen for signal {signal}: Ctrl-C ends at once");
             }
         }
         Interrupt { asked }

@@ -2,6 +2,7 @@
 
 use crate::args::SweepArgs;
 use crate::error::Error;
+use crate::output::{errln, outln};
 use crate::progress::{Interrupt, Progress};
 use crate::recordings;
 use node::scenario::recorded::Files;
@@ -34,7 +35,7 @@ pub(crate) fn sweep(args: &SweepArgs, quiet: bool) -> Result<(), Error> {
     let journal = Journal::open(out, shard).map_err(unusable)?;
     let mut index = Index::read(out, &matrix).map_err(unusable)?;
     if index.damaged > 0 {
-        eprintln!("lasthop: {} damaged records are not used", index.damaged);
+        errln!("lasthop: {} damaged records are not used", index.damaged);
     }
     if !args.merge.is_empty() {
         merge(args, &matrix, &journal, &index, quiet)?;
@@ -130,7 +131,7 @@ fn merge(
         }
         if !quiet || theirs.foreign > 0 {
             let (folder, foreign) = (folder.display(), theirs.foreign);
-            eprintln!(
+            errln!(
                 "lasthop: {folder}: took {taken} runs; {foreign} are not of this study, or of \
                  another version of the model"
             );
@@ -179,8 +180,8 @@ fn report(matrix: &Matrix, shard: Shard, written: &sweep::Written, were_missing:
     let ran = were_missing - written.missing;
     let whole = matrix.runs();
     let of = if shard.of > 1 { format!(" by shard {shard}") } else { String::new() };
-    println!("{} of {whole} runs are finished, {ran} of them now{of}", written.runs);
+    outln!("{} of {whole} runs are finished, {ran} of them now{of}", written.runs);
     for file in &written.files {
-        println!("{}", file.display());
+        outln!("{}", file.display());
     }
 }

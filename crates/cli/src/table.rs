@@ -6,6 +6,7 @@
 
 mod handoffs;
 
+use crate::output;
 use node::scenario::Loss;
 use report::table::{Cell, Column, Emphasis, Kind, Row as TableRow, Styling, Table};
 use std::io::IsTerminal;
@@ -18,7 +19,7 @@ pub(crate) fn print(rows: &[Row]) {
     let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let styling = if colour { Styling::Ansi } else { Styling::Plain };
     let table = table(rows);
-    print!("{}\n\n{}", table.caption, table.render(None, styling));
+    output::print(format_args!("{}\n\n{}", table.caption, table.render(None, styling)));
 }
 
 /// What stands for the runs of a row.

@@ -7,6 +7,7 @@ use crate::args::ViewArgs;
 use crate::captured::{self, Measured};
 use crate::error::Error;
 use crate::kept::{self, Comparison, Kept, Run};
+use crate::output::{errln, outln};
 use crate::page::{self, Played};
 use crate::rundir::{self, unwritable};
 use node::{Case, Plan, Scenario};
@@ -46,7 +47,7 @@ pub(crate) fn view(args: &ViewArgs) -> Result<(), Error> {
         _ => simulated(args, &kept, out, &plots)?,
     };
     for path in &paths {
-        println!("{}", path.display());
+        outln!("{}", path.display());
     }
     match paths.first() {
         Some(path) if args.open => open(path),
@@ -106,7 +107,7 @@ fn draw_measured(
     plots: &[Plot],
 ) -> Result<Vec<PathBuf>, Error> {
     if let Some(remark) = measured.remark() {
-        eprintln!("lasthop: {remark}");
+        errln!("lasthop: {remark}");
     }
     let title = page::measured_title(scenario, measured);
     draw(out, &title, &page::measured_panels(measured), plots)

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A folder of this test's own, removed at the end.
 struct Folder(PathBuf);
@@ -427,4 +427,26 @@ fn what_is_no_capture_ends_with_2_and_says_where_and_what() {
     assert!(message.contains("expected a capture"), "{message}");
     assert_eq!(lasthop(&["assess", &folder.path("none.pcap")]).status.code(), Some(2));
     assert_eq!(lasthop(&["assess", &file, "--at", "moon"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_reader_that_goes_ends_the_program_in_silence() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lasthop"))
+        .args(["schemes"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+}
+
+#[test]
+fn what_cannot_be_written_is_said() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lasthop"));
+    let output = command.arg("schemes").stdout(full).output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).starts_with("lasthop: cannot write to stdout: "), "{output:?}");
 }

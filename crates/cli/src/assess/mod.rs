@@ -7,6 +7,7 @@ mod tables;
 use crate::args::AssessArgs;
 use crate::compare::VERSION;
 use crate::error::Error;
+use crate::output::{self, errln};
 use crate::rundir::unwritable;
 use ::assess::capture::ReadError;
 use ::assess::connection::Place;
@@ -59,9 +60,9 @@ pub(crate) fn assess(args: &AssessArgs, quiet: bool) -> Result<(), Error> {
         std::fs::write(&path, &text).map_err(|error| unwritable(&path, &error))?;
     }
     if args.json {
-        print!("{text}");
+        output::print(format_args!("{text}"));
     } else {
-        print!("{}", tables::text(&document.file, &assessment, args));
+        output::print(format_args!("{}", tables::text(&document.file, &assessment, args)));
     }
     if stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
 }
@@ -135,7 +136,7 @@ fn interrupt() -> Arc<AtomicBool> {
         let second = signal_hook::flag::register_conditional_shutdown(signal, 130, asked.clone());
         let first = signal_hook::flag::register(signal, asked.clone());
         if second.is_err() || first.is_err() {
-            eprintln!("lasthop: cannot listen for signal {signal}: Ctrl-C ends at once");
+            errln!("lasthop: cannot listen for signal {signal}: Ctrl-C ends at once");
         }
     }
     asked

@@ -2,6 +2,7 @@
 
 use super::args::CtlArgs;
 use crate::error::Error;
+use crate::output::outln;
 use live::daemon::control::Order;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
@@ -61,6 +62,6 @@ pub(crate) fn ctl(args: &CtlArgs) -> Result<(), Error> {
     let order = args.order.join(" ");
     Order::parse(&order).map_err(|error| Error::Usage(format!("{error:#}")))?;
     let answer = Connection::open(&args.control)?.ask(&order)?;
-    println!("{answer}");
+    outln!("{answer}");
     Ok(())
 }

@@ -7,6 +7,7 @@ pub(crate) mod ctl;
 pub(crate) mod top;
 
 use crate::error::Error;
+use crate::output::{errln, outln};
 use args::{BaseStationArgs, Daemon};
 use live::daemon::{self, BackEnd, Control, DaemonConfig, Place, machine, settings};
 use live::io::inline::Devices;
@@ -37,13 +38,13 @@ pub(crate) fn of_file(file: &Path, place: Place) -> Result<DaemonConfig, Error> 
 fn say_whether_fine(config: &DaemonConfig) -> Result<(), Error> {
     let (problems, remarks) = machine::survey(config);
     for remark in &remarks {
-        eprintln!("lasthop: mind: {remark}");
+        errln!("lasthop: mind: {remark}");
     }
     if !problems.is_empty() {
         return Err(Error::Machine(problems.join("\n")));
     }
     let Devices { wired, radio, .. } = &config.devices;
-    println!("fine: {} between {wired} and {radio}, mode {}", config.place, config.mode);
+    outln!("fine: {} between {wired} and {radio}, mode {}", config.place, config.mode);
     Ok(())
 }
 

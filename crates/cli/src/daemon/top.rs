@@ -3,6 +3,7 @@
 use super::args::{Sort, TopArgs};
 use super::ctl::Connection;
 use crate::error::Error;
+use crate::output::outln;
 use crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use crossterm::{cursor, execute, queue, style, terminal};
 use serde_json::Value;
@@ -21,7 +22,7 @@ pub(crate) fn top(args: &TopArgs) -> Result<(), Error> {
     if args.once {
         let (width, height) = (usize::MAX, usize::MAX);
         for line in Table::ask(&mut connection)?.lines((args.sort, ""), None, (width, height)) {
-            println!("{line}");
+            outln!("{line}");
         }
         return Ok(());
     }

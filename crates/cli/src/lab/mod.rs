@@ -7,6 +7,7 @@ mod runs;
 use crate::args::{LabArgs, LabCommand};
 use crate::compare::{Judged, print, verdict};
 use crate::error::Error;
+use crate::output::{errln, outln};
 use crate::progress::bar;
 use crate::{options, page, rundir, table};
 use live::lab::network::MOBILES_MAX;
@@ -90,7 +91,7 @@ pub(crate) fn lab(args: &LabArgs, quiet: bool) -> Result<(), Error> {
     print(&args.output, &document)?;
     if !args.output.json {
         let remarks: String = remarks.iter().map(|remark| format!("{remark}\n")).collect();
-        println!("\n{remarks}\n{}\n\nReport: {}", judged.advice, report.display());
+        outln!("\n{remarks}\n{}\n\nReport: {}", judged.advice, report.display());
     }
     verdict(&comparison)
 }
@@ -144,7 +145,7 @@ fn unmodelled(scenario: &Scenario, cases: &[Case]) -> Option<String> {
 fn clean() -> Result<(), Error> {
     let cleaned = lab::clean().map_err(stopped)?;
     for name in &cleaned.removed {
-        println!("removed {name}");
+        outln!("removed {name}");
     }
     for same in cleaned.kept.chunk_by(|(_, why), (_, other)| why == other) {
         let (name, why) = &same[0];
@@ -152,10 +153,10 @@ fn clean() -> Result<(), Error> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        println!("kept {name}{more}: {why}");
+        outln!("kept {name}{more}: {why}");
     }
     if cleaned.removed.is_empty() {
-        println!("nothing to remove");
+        outln!("nothing to remove");
     }
     Ok(())
 }
@@ -164,7 +165,7 @@ fn clean() -> Result<(), Error> {
 fn command(lab: &mut Lab, setups: &[RunSetup], command: &[OsString]) -> Result<(), Error> {
     let setup = setups.first().ok_or_else(|| Error::usage("nothing to run"))?;
     let (status, lateness) = lab.run_command(setup, command).map_err(stopped)?;
-    eprintln!("lasthop: {lateness}");
+    errln!("lasthop: {lateness}");
     match status.code().or_else(|| status.signal().map(|signal| 128 + signal)) {
         Some(0) => Ok(()),
         code => Err(Error::Passed(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),

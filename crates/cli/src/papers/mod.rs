@@ -5,6 +5,7 @@ mod text;
 
 use crate::args::PapersArgs;
 use crate::error::Error;
+use crate::output::{self, outln};
 use crate::progress::{Interrupt, bar};
 use crate::rundir::unwritable;
 use ::papers::{Content, PAPERS, Selected};
@@ -48,12 +49,12 @@ pub(crate) fn papers(args: &PapersArgs, quiet: bool) -> Result<(), Error> {
     let article = text::article(&selected, &results, (&entries, &figures));
     write(args, PAGE, &report::article::html(&article))?;
     if args.json {
-        println!("{json}");
+        outln!("{json}");
     } else if args.markdown {
-        print!("{}", report::article::markdown(&article.parts));
+        output::print(format_args!("{}", report::article::markdown(&article.parts)));
     } else {
         text::print(&selected, &results, (&entries, !args.ids.is_empty()));
-        println!("\nPage and figures: {}", args.out.join(PAGE).display());
+        outln!("\nPage and figures: {}", args.out.join(PAGE).display());
     }
     verdict(&entries, &results.failures(), stop.is_asked())
 }
@@ -81,13 +82,13 @@ fn list(
     });
     let listed: Vec<Listed> = listed.collect();
     if json {
-        println!("{}", serde_json::to_string_pretty(&listed).map_err(Error::usage)?);
+        outln!("{}", serde_json::to_string_pretty(&listed).map_err(Error::usage)?);
         return Ok(());
     }
     for one in listed {
-        println!("{:<16} {} ({})", one.id, one.title, one.source);
+        outln!("{:<16} {} ({})", one.id, one.title, one.source);
         if let Some(needs) = one.needs {
-            println!("{:<16} not yet: needs {needs}", "");
+            outln!("{:<16} not yet: needs {needs}", "");
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use super::entry::{self, Entry};
 use crate::compare::VERSION;
+use crate::output::outln;
 use papers::{Paper, Point, Results, Selected, Verdict};
 use report::article::{Article, Part};
 use report::figure::Figure;
@@ -18,11 +19,11 @@ pub(crate) fn print(
     let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let styling = if colour { Styling::Ansi } else { Styling::Plain };
     for (title, setup) in setups(selected, results) {
-        println!("{title}");
+        outln!("{title}");
         for (name, value) in setup {
-            println!("  {name:<22} {value}");
+            outln!("  {name:<22} {value}");
         }
-        println!();
+        outln!("");
     }
     let judged = || entries.iter().filter(|entry| entry.verdict != Verdict::NotYet);
     let mut tables: Vec<Table> = verdicts(entries).into_iter().collect();
@@ -30,25 +31,25 @@ pub(crate) fn print(
         tables.extend(judged().filter(|entry| entry.points.len() > 1).map(points));
     }
     for table in tables {
-        println!("{}\n\n{}", table.caption, table.render(None, styling));
+        outln!("{}\n\n{}", table.caption, table.render(None, styling));
     }
     for entry in judged() {
         let broken = entry.criteria.iter().filter(|one| !one.holds);
         let broken: Vec<&str> = broken.map(|one| one.what.as_str()).collect();
         if !broken.is_empty() {
-            println!("{}: fails: {}", entry.id, broken.join("; "));
+            outln!("{}: fails: {}", entry.id, broken.join("; "));
         }
         if !entry.reason.is_empty() {
-            println!("{}: {}", entry.id, entry.reason);
+            outln!("{}: {}", entry.id, entry.reason);
         }
     }
     let mut needs = "";
     for entry in entries.iter().filter(|entry| entry.verdict == Verdict::NotYet) {
         if entry.reason != needs {
-            println!("\n{}:", entry.reason);
+            outln!("\n{}:", entry.reason);
             needs = &entry.reason;
         }
-        println!("  {:<16} {}", entry.id, entry.title);
+        outln!("  {:<16} {}", entry.id, entry.title);
     }
 }
 

@@ -28,14 +28,16 @@
 //! In such an episode the agent lets every duplicate and every SACK block pass and repairs nothing:
 //! a local copy would arrive before the sender's, show it the old timestamp, and have it undo its
 //! reaction (RFC 3522). So it begins only when no copy is under way any more. Only what the sender
-//! itself repeats is repaired, if the air loses it, and what an outage took.
+//! itself repeats is repaired, if the air loses it, and what an outage took. A sender that such
+//! episodes do not slow ([`super::indifference`]) stays in one.
 
 use super::cache::{Copy, Entry};
-use super::config::{Config, Congestion, Departures, Restart};
+use super::config::{Config, Congestion, Departures, Restart, StandAside};
 use super::flow::Flow;
+use super::indifference::Indifference;
 use super::trial::Trial;
 use super::{Context, rule};
-use sansio::{Duration, Instant, Sink};
+use sansio::{Duration, Event, EventKind, Instant, Sink};
 use wire::tcp::Seq;
 
 /// What one flow's sender may know of losses.
@@ -56,6 +58,8 @@ pub(super) struct Disclosure {
     told: u8,
     /// Are losses that do not end the queue's?
     trial: Trial,
+    /// Do they slow the sender at all?
+    indifference: Indifference,
     /// It is to learn of losses, once no copy of the agent's is under way,
     is_due: bool,
     /// and then everything passes,
@@ -87,6 +91,7 @@ impl Disclosure {
             overrun_at: u16::MAX,
             told: 0,
             trial: Trial::NONE,
+            indifference: Indifference::UNKNOWN,
             is_due: false,
             is_open: false,
             open_until: start,
@@ -102,7 +107,7 @@ impl Disclosure {
     /// True if everything passes.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
-        self.is_open
+        self.is_open || self.indifference.is_certain()
     }
 
     /// True if nothing is hidden or shown, or being tried.
@@ -207,7 +212,7 @@ impl Disclosure {
     /// has to learn of no more: it may have taken back what it did about that, and then it waits
     /// for its timeout.
     pub(super) fn leaves(&self, seq: Seq) -> bool {
-        (self.is_open || self.is_due) && seq.at_or_after(self.forgiven_until)
+        (self.is_open() || self.is_due) && seq.at_or_after(self.forgiven_until)
     }
 
     /// An outage was not the sender's fault.
@@ -216,6 +221,7 @@ impl Disclosure {
         (self.is_open, self.is_due) = (false, false);
         (self.hidden_since, self.repaired) = (Instant::ZERO, 0);
         self.trial.forgive();
+        self.indifference.forget();
     }
 
     /// True if losses have been hidden for as long as they may be.
@@ -239,6 +245,9 @@ pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Si
     if !flow.disclosure.is_hiding() {
         flow.disclosure.flight_at_loss = u16::try_from(flow.cache.len()).unwrap_or(u16::MAX);
     }
+    if flow.disclosure.indifference.is_certain() && flow.rest.is_over(now) {
+        flow.disclosure.indifference.forget();
+    }
     let has_sack = flow.evidence.has_seen_sack();
     // Without SACK the sender is told of one hole at a time. A local copy of it that is under way
     // would show that what it then does is a mistake.
@@ -260,7 +269,7 @@ pub(super) fn on_sign_of_loss(flow: &mut Flow, context: &mut Context<'_, impl Si
     if has_sack && has_copies_under_way(flow) {
         flow.disclosure.is_due = true;
     } else {
-        show(flow, context);
+        show(flow, context, now);
     }
 }
 
@@ -328,7 +337,7 @@ fn lost(flow: &Flow, now: Instant) -> (usize, usize) {
 }
 
 /// From here on the sender learns of every loss of what it has sent so far.
-pub(super) fn show(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
+pub(super) fn show(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
     flow.disclosure.is_due = false;
     let is_news = !core::mem::replace(&mut flow.disclosure.is_open, true);
     flow.disclosure.open_until = flow.last_seen;
@@ -338,6 +347,25 @@ pub(super) fn show(flow: &mut Flow, context: &mut Context<'_, impl Sink>) {
     context.shared.statistics.episodes_shown += 1;
     let queue = flow.round_trip.queue().as_nanos();
     rule(context.sink, flow.key, None, ("CONGESTION", "the sender learns of losses", queue));
+    if flow.evidence.has_seen_sack() && context.config.stand_aside == StandAside::IfUseless {
+        look_at_sender(flow, context, now);
+    }
+}
+
+/// If losses do not slow the sender, it is left to repair them itself.
+fn look_at_sender(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: Instant) {
+    let wired_rtt = flow.wired.shortest().unwrap_or(Duration::ZERO);
+    let round_trip = wired_rtt + flow.round_trip.smoothed();
+    if flow.disclosure.indifference.on_shown(flow.cache.len(), round_trip, now) {
+        flow.rest.begin(now);
+        context.shared.statistics.flows_left_alone += 1;
+        let key = flow.key;
+        context.sink.report(|| Event {
+            flow: Some(key),
+            packet: None,
+            kind: EventKind::StandAside { reason: "losses do not slow the sender" },
+        });
+    }
 }
 
 fn is_congested(flow: &Flow, context: &Context<'_, impl Sink>) -> bool {
@@ -413,7 +441,7 @@ fn are_in_runs(flow: &Flow) -> bool {
 /// True if repairs wait, since holes may yet show that the sender has to know: its recovery begins
 /// sooner if no copy is under way.
 pub(super) fn is_undecided(flow: &Flow, config: &Config) -> bool {
-    !flow.disclosure.is_open && holes(flow, config) == Holes::Undecided
+    !flow.disclosure.is_open() && holes(flow, config) == Holes::Undecided
 }
 
 /// The round trip between the hosts without queues.

@@ -87,7 +87,7 @@ pub(super) struct Flow {
     pub(super) evidence: Evidence,
     /// When the local retransmission had been queued that departed last.
     pub(super) requeued_departed: Option<Instant>,
-    /// Rests after needless repairs.
+    /// Rests after needless repairs, and of a sender that losses do not slow.
     pub(super) rest: Rest,
     /// An episode of recovery lasts until the ACK reaches this (SNOOP-TMR-4).
     pub(super) episode_end: Option<Seq>,

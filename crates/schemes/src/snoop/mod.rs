@@ -10,7 +10,8 @@
 //! Map, by the paper's words: `data` (`snoop_data()`), `ack` (`snoop_ack()`), `cache`,
 //! `timers` (round-trip and persist timer), `rtt`, `flow` (the state of one connection),
 //! `resend` (a local retransmission). What today adds: `sack` and `repair` (every hole at once),
-//! `disclosure` (which losses the sender learns of), `restart` and `ramp` (after an outage),
+//! `disclosure` (which losses the sender learns of) with `trial` (are they the queue's?) and
+//! `indifference` (do they slow the sender?), `restart` and `ramp` (after an outage),
 //! `hosts` (what the flows of one mobile host tell of each other), `assist` (senders without SACK),
 //! `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on probes), `view`
 //! (what an operator sees), `mirror` (across a handoff), `follow` (what goes after a mobile host
@@ -36,6 +37,7 @@ mod flow;
 mod follow;
 mod handshake;
 mod hosts;
+mod indifference;
 mod mirror;
 mod nack;
 mod ramp;

@@ -272,7 +272,7 @@ fn on_queue_drop(flow: &mut Flow, order: u32, context: &mut Context<'_, impl Sin
         false => flow.cache.retain(|entry| !dropped(entry)),
     };
     if count > 0 && is_kept && context.config.congestion != Congestion::Hide {
-        disclosure::show(flow, context);
+        disclosure::show(flow, context, now);
     }
     context.shared.statistics.queue_drops_seen += count as u64;
     if count > 0 {

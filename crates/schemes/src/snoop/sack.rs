@@ -54,8 +54,10 @@ pub(super) struct Evidence {
     pub(super) elsewhere: u32,
 }
 
-/// A departure that arrived; of no place and no time before the first one.
+/// A departure that arrived; of no place and no time before the first one. Without gaps: every flow
+/// has two.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, packed(4))]
 pub(super) struct Arrived {
     /// Its place among the departures, which begin with 1, modulo 2^32.
     pub(super) order: u32,

@@ -65,6 +65,24 @@ fn congestion_losses_that_do_not_end_are_hidden_only_if_the_air_has_them() {
     assert!(air.transfers[0].delivered_bytes > 8_000_000, "{}", air.transfers[0].delivered_bytes);
 }
 
+/// BBR does not slow down for losses. Hidden from it, they gain nothing, and what repairs look like
+/// to it makes it overrun the queue: it has to be left alone. That takes five episodes.
+#[test]
+fn congestion_a_sender_that_losses_do_not_slow_is_as_fast_as_without_the_agent() {
+    let text = "rate = \"100Mbit/s\"\ndelay = \"2ms\"\nqueue = \"83p\"\nwired-rate = \"1Gbit/s\"\n\
+                rtt = \"10ms\"\nloss = \"3%\"\ndepartures = \"device\"\nduration = \"3s\"\n\
+                tcp = \"bbr\"\nsack = \"on\"\nschemes = [\"plain\", \"snoop-modern\"]";
+    let [plain, modern] = [0, 1].map(|index| {
+        let (case, plan) = plans(text).swap_remove(index);
+        (1..=4).fold(0, |sum, seed| {
+            let outcome = sim::run(&plan, seed, trace::Nothing);
+            assert_eq!(outcome.failures, [], "{case:?}");
+            sum + outcome.measures.transfers[0].delivered_bytes
+        })
+    });
+    assert!(modern * 100 >= plain * 98, "{modern}, {plain} without");
+}
+
 /// After an outage the agent fills the queue with what was lost, and what overflows then the sender
 /// learns of. By then it has taken back what its timeout had made of the outage, so that what is
 /// still missing from that nobody but the agent repairs before the next timeout.
