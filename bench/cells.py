@@ -8,11 +8,12 @@ snoop-modern, the same channel and seed for all, 5 runs of 5 s (3 s at 100 Mbit/
 neither faster for certain nor level within 5 % is doubtful: it runs again with 15 other seeds, and
 these alone decide.
 
-    bench/cells.py LASTHOP [--cells N] [--minutes M] [--only page]
+    bench/cells.py LASTHOP [--cells N] [--minutes M] [--fresh] [--only page]
 
-Writes docs/cells.md, docs/cells.csv and docs/cells.svg. Needs root (or user namespaces) and an otherwise idle
-machine, about two hours. It may be stopped at any time and goes on where it was
-(lasthop-out/cells); --minutes stops it by itself, --only page writes the page of what is there.
+Writes docs/cells.csv, and from it docs/cells.md and docs/cells.svg. Needs root (or user namespaces)
+and an otherwise idle machine, about two hours. It may be stopped at any time, and goes on with the
+cells that are not in docs/cells.csv, on any machine; --minutes stops it by itself, --fresh begins
+anew, --only page writes the page of what is there.
 """
 import argparse
 import csv
@@ -34,7 +35,7 @@ LOSSES = ["none", "0.1%", "1%", "3%", "burst:mean=1%,length=4"]
 SENDERS = [(tcp, sack) for tcp in ("cubic", "bbr", "reno") for sack in ("on", "off")]
 WAYS = ["down", "up"]
 SCHEMES = ["plain", "plain-tuned", "snoop", "snoop-modern"]
-SEEDS, SEEDS_AGAIN = 5, 15
+SEEDS, SEEDS_AGAIN = range(1, 6), range(101, 116)
 # What the emulated radio, the daemons and two processors carry without being late, Mbit/s; and how
 # many runs at once, at most.
 CARRIED, LANES = 200, 20
@@ -45,7 +46,9 @@ WIDE = 0.05
 # A run in which one of 100 frames of the radio was later than this, in seconds, does not count.
 LATE = 0.002
 VERDICTS = ["faster", "level", "unclear", "slower"]
-RECORDS = "lasthop-out/cells"
+CELL = ["rate", "rtt", "loss", "tcp", "sack", "way"]
+NUMBERS = [*SCHEMES, "gain", "low", "high"]
+RECORDS, RUNS = "docs/cells.csv", "lasthop-out/cells"
 
 
 def drawn(count):
@@ -74,57 +77,46 @@ def options(cell):
 
 def lanes(cell):
     """How many runs of a cell go at once. Where losses are frequent, most senders are slow."""
-    rate, _, loss, *_ = cell
-    used = rate * (1 if loss in ("none", "0.1%") else 0.5)
+    rate, _, loss, tcp, *_ = cell
+    used = rate * (1 if loss in ("none", "0.1%") or tcp == "bbr" else 0.5)
     return max(2, min(LANES, round(CARRIED / used)))
 
 
-def name(cell, again):
-    return "-".join(str(part) for part in cell).replace(":", "_") + ("-again" if again else "")
-
-
-def measure(lasthop, cell, again):
-    """Runs a cell; its record: for each scheme and seed the goodput, and what else is of interest."""
-    out = os.path.join(RECORDS, "runs")
-    shutil.rmtree(out, ignore_errors=True)
-    first, count = (101, SEEDS_AGAIN) if again else (1, SEEDS)
-    command = [lasthop, "lab", *options(cell), "--schemes", ",".join(SCHEMES), "--seed", str(first),
-               "--seeds", str(count), "--jobs", str(lanes(cell)), "--no-prediction", "--quiet",
-               "--json", "--out", out]
+def measure(lasthop, cell, seeds, at_once):
+    """Runs a cell: the goodput for each scheme and seed of those runs that were in time, and the
+    build."""
+    shutil.rmtree(RUNS, ignore_errors=True)
+    command = [lasthop, "lab", *options(cell), "--schemes", ",".join(SCHEMES), "--seed",
+               str(seeds[0]), "--seeds", str(len(seeds)), "--jobs", str(at_once),
+               "--no-prediction", "--quiet", "--json", "--out", RUNS]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode not in (0, 1):
         sys.exit(f"cells: {' '.join(command)}\n{result.stderr}")
     runs = []
-    for folder in os.listdir(out):
-        manifest = os.path.join(out, folder, "manifest.json")
+    for folder in os.listdir(RUNS):
+        manifest = os.path.join(RUNS, folder, "manifest.json")
         if not os.path.exists(manifest):
             continue
         with open(manifest) as file:
             run = json.load(file)
         if run["checks"] != "passed":
             sys.exit(f"cells: {' '.join(command)}: {run['scheme']}, seed {run['seed']}: {run['checks']}")
-        late = run["radio_late_s"]["p99"]
-        if late <= LATE:
-            daemon = run.get("daemon") or {}
-            runs.append({"scheme": run["scheme"], "seed": run["seed"], "bps": run["goodput_bps"],
-                         "again": sum(of["retransmissions"] for of in run["streams"]),
-                         "local": (daemon.get("scheme") or {}).get("retransmissions", 0)})
-    shutil.rmtree(out, ignore_errors=True)
-    return {"cell": cell, "command": " ".join(command[1:]), "commit": run["commit"], "runs": runs}
+        if run["radio_late_s"]["p99"] <= LATE:
+            runs.append({"scheme": run["scheme"], "seed": run["seed"], "bps": run["goodput_bps"]})
+    shutil.rmtree(RUNS, ignore_errors=True)
+    return {"commit": run["commit"], "runs": runs}
 
 
-def record(lasthop, cell, again, only_page):
-    path = os.path.join(RECORDS, name(cell, again) + ".json")
-    if os.path.exists(path):
-        with open(path) as file:
-            return json.load(file)
-    if only_page:
-        return None
-    made = measure(lasthop, cell, again)
-    with open(path + ".part", "w") as file:
-        json.dump(made, file)
-    os.replace(path + ".part", path)
-    return made
+def measure_in_time(lasthop, cell, seeds):
+    """The same; fewer runs at once, if half of the pairs or more were late. None if they still are."""
+    at_once = lanes(cell)
+    while True:
+        made = measure(lasthop, cell, seeds, at_once)
+        if 2 * len(ratios(made, "snoop-modern")) > len(seeds):
+            return made
+        if at_once == 1:
+            return None
+        at_once = max(1, at_once // 3)
 
 
 def ratios(made, scheme):
@@ -158,10 +150,7 @@ def mean_gain(found):
 
 
 def doubtful(made):
-    found = ratios(made, "snoop-modern")
-    if len(found) < 2:
-        return True
-    return verdict(*gain(found)) in ("slower", "unclear")
+    return verdict(*gain(ratios(made, "snoop-modern"))) in ("slower", "unclear")
 
 
 def verdict(mean, low, high):
@@ -172,33 +161,62 @@ def verdict(mean, low, high):
     return "level" if low > 1 - WIDE and high < 1 + WIDE else "unclear"
 
 
-def rows(lasthop, cells, deadline, only_page):
-    out = []
-    for number, cell in enumerate(cells, 1):
-        if deadline and time.time() > deadline:
-            print(f"cells: stopped after {number - 1} of {len(cells)}; run it again to go on",
-                  file=sys.stderr)
-            break
-        made = record(lasthop, cell, False, only_page)
-        if made is None:
-            continue
-        again = doubtful(made)
-        if again:
-            made = record(lasthop, cell, True, only_page) or made
-        row = dict(zip(("rate", "rtt", "loss", "tcp", "sack", "way"), cell))
-        row["commit"] = made["commit"]
-        for scheme in SCHEMES:
-            own = [run["bps"] for run in made["runs"] if run["scheme"] == scheme]
-            row[scheme] = statistics.median(own) / 1e6 if own else math.nan
-        found = ratios(made, "snoop-modern")
-        if found:
-            row["gain"], row["low"], row["high"] = gain(found)
-            row["verdict"], row["pairs"] = verdict(*gain(found)), len(found)
-            out.append(row)
-        print(f"cells: {number} of {len(cells)}: {' '.join(str(part) for part in cell)}"
-              + (f": x {row['gain']:.2f}, {row['verdict']}" if found else ": no run was in time")
-              + (" (again)" if again else ""), file=sys.stderr)
+def row_of(lasthop, cell):
+    """A cell's row; None if the machine was late in most runs."""
+    made = measure_in_time(lasthop, cell, SEEDS)
+    if made and doubtful(made):
+        made = measure_in_time(lasthop, cell, SEEDS_AGAIN)
+    if not made:
+        return None
+    row = dict(zip(CELL, cell), commit=made["commit"])
+    for scheme in SCHEMES:
+        own = [run["bps"] for run in made["runs"] if run["scheme"] == scheme]
+        row[scheme] = statistics.median(own) / 1e6 if own else math.nan
+    found = ratios(made, "snoop-modern")
+    row["gain"], row["low"], row["high"] = gain(found)
+    row["verdict"], row["pairs"] = verdict(*gain(found)), len(found)
+    return row
+
+
+def recorded():
+    """The rows of docs/cells.csv, by cell."""
+    if not os.path.exists(RECORDS):
+        return {}
+    out = {}
+    with open(RECORDS, newline="") as file:
+        for row in csv.DictReader(file):
+            row.update({key: int(row[key]) for key in ("rate", "rtt", "pairs")})
+            row.update({key: float(row[key]) for key in NUMBERS})
+            out[tuple(row[key] for key in CELL)] = row
     return out
+
+
+def write(rows):
+    with open(RECORDS + ".part", "w", newline="") as file:
+        keys = [*CELL, *NUMBERS, "pairs", "verdict", "commit"]
+        writer = csv.DictWriter(file, keys, lineterminator="\n")
+        writer.writeheader()
+        for row in sorted(rows, key=lambda row: [row[key] for key in CELL]):
+            writer.writerow({key: f"{row[key]:.4g}" if key in NUMBERS else row[key] for key in keys})
+    os.replace(RECORDS + ".part", RECORDS)
+
+
+def measure_all(lasthop, cells, rows, deadline):
+    """Measures the cells that are not among the rows."""
+    left = [cell for cell in cells if cell not in rows]
+    for number, cell in enumerate(left, 1):
+        if deadline and time.time() > deadline:
+            print(f"cells: stopped with {len(left) - number + 1} of {len(cells)} to do; "
+                  "run it again to go on", file=sys.stderr)
+            break
+        row = row_of(lasthop, cell)
+        said = "most runs were late: others use the machine"
+        if row:
+            rows[cell] = row
+            write(rows.values())
+            said = f"x {row['gain']:.2f}, {row['verdict']}, {row['pairs']} pairs"
+        print(f"cells: {number} of {len(left)}: {' '.join(str(part) for part in cell)}: {said}",
+              file=sys.stderr)
 
 
 def table(out, head, lines):
@@ -227,7 +245,7 @@ def page(found, lasthop):
     out = ["# Who is helped, and who is not", "",
            f"Made by `bench/cells.py` ({version}, builds {', '.join(commits)}; Linux {kernel}): {len(found)}",
            "cells, real kernels, the real daemon, our emulated radio; every stream compared by SHA-256. In each",
-           f"cell {SEEDS} paired runs of every scheme, {SEEDS_AGAIN} others where those were doubtful. *Gain*:",
+           f"cell {len(SEEDS)} paired runs of every scheme, {len(SEEDS_AGAIN)} others where those were doubtful. *Gain*:",
            "goodput with `snoop-modern` over goodput of `plain`, geometric mean of the pairs. *Faster* and *slower*:",
            f"its 95 % interval lies beyond {MARGIN:.0%}; *level*: it lies within {WIDE:.0%}. All cells with their numbers: [cells.csv](cells.csv).", ""]
     out += ["![Gain by loss, for each rate and round trip](cells.svg)", ""]
@@ -253,12 +271,6 @@ def page(found, lasthop):
         file.write("\n".join(out).rstrip() + "\n")
     with open("docs/cells.svg", "w") as file:
         file.write(figure.small_multiples(found, RATES, TRIPS, LOSSES))
-    with open("docs/cells.csv", "w", newline="") as file:
-        keys = ["rate", "rtt", "loss", "tcp", "sack", "way", *SCHEMES, "gain", "low", "high", "pairs", "verdict", "commit"]
-        writer = csv.DictWriter(file, keys, lineterminator="\n")
-        writer.writeheader()
-        for row in found:
-            writer.writerow({key: f"{row[key]:.4g}" if isinstance(row[key], float) else row[key] for key in keys})
 
 
 def main():
@@ -266,17 +278,18 @@ def main():
     parser.add_argument("lasthop")
     parser.add_argument("--cells", type=int, default=240)
     parser.add_argument("--minutes", type=float)
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--only", choices=["page"])
     arguments = parser.parse_args()
     lasthop = os.path.realpath(arguments.lasthop)
     os.chdir(os.path.join(os.path.dirname(__file__), ".."))
-    os.makedirs(RECORDS, exist_ok=True)
     deadline = time.time() + 60 * arguments.minutes if arguments.minutes else None
-    found = rows(lasthop, drawn(arguments.cells), deadline, arguments.only == "page")
-    if found:
-        found.sort(key=lambda row: [row[key] for key in ("rate", "rtt", "loss", "tcp", "sack", "way")])
-        page(found, lasthop)
-    sys.exit(any(row["verdict"] == "slower" for row in found))
+    rows = {} if arguments.fresh else recorded()
+    if arguments.only != "page":
+        measure_all(lasthop, drawn(arguments.cells), rows, deadline)
+    if rows:
+        page(list(rows.values()), lasthop)
+    sys.exit(any(row["verdict"] == "slower" for row in rows.values()))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 """Measures everything that docs/measurements.md shows and writes that file, and docs/when-not.md.
 
 Real kernels, the real daemon, our emulated radio. Needs root (or user namespaces) and an otherwise
-idle machine. It may be stopped at any time and goes on where it was: a table whose command and
-build are those of its records (lasthop-out/measure) is not measured again.
+idle machine. What was found stands in docs/measurements, run by run. It may be stopped at any time
+and goes on, on any machine: a table whose command and build are those of its record there is not
+measured again.
 
     bench/measure.py LASTHOP [--minutes M] [--tables NAME,...] [--fresh] [--only page]
 
@@ -15,7 +16,6 @@ import csv
 import hashlib
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -23,8 +23,9 @@ import time
 
 import cells
 import tables
+from found import Found
 
-RECORDS = "lasthop-out/measure"
+RUNS = "lasthop-out/measure"
 PAGE = "docs/measurements.md"
 WHEN_NOT = "docs/when-not.md"
 # What decides what a run is; the rest of the program only shows it.
@@ -55,22 +56,15 @@ def build(lasthop):
         return hashlib.sha256(file.read()).hexdigest()[:12]
 
 
-def record_of(table):
-    path = os.path.join(RECORDS, table.name, "done.json")
-    if not os.path.exists(path):
-        return None
-    with open(path) as file:
-        return json.load(file)
-
-
 def is_done(table, built):
-    record = record_of(table)
-    return record is not None and (record["command"], record["build"]) == (table.command(), built)
+    found = Found.read(table.name)
+    record = found and found.record
+    return bool(record) and (record["command"], record["build"]) == (table.command(), built)
 
 
 def measure(table, lasthop, built):
-    """Runs a table's command; its record stands beside the runs' own."""
-    out = os.path.join(RECORDS, table.name)
+    """Runs a table's command and keeps what it found."""
+    out = os.path.join(RUNS, table.name)
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
     began = time.time()
@@ -82,9 +76,7 @@ def measure(table, lasthop, built):
               "commit": git("rev-parse", "--short=12", "HEAD").strip(),
               "kernel": os.uname().release, "date": time.strftime("%F", time.gmtime()),
               "passed": result.returncode == 0, "text": result.stdout}
-    with open(os.path.join(out, "done.json.part"), "w") as file:
-        json.dump(record, file)
-    os.replace(os.path.join(out, "done.json.part"), os.path.join(out, "done.json"))
+    Found.of_runs(out, record).write(table.name)
     return record["seconds"]
 
 
@@ -109,13 +101,11 @@ def measure_all(wanted, lasthop, minutes):
 
 def shown(table):
     """A table with its command, and what is to be known of its runs."""
-    record = record_of(table)
-    lines = ["```", f"$ {table.command()}"]
-    if record is None:
-        return lines + ["```", "", "Not measured yet.", ""]
-    if record["command"] != table.command():
-        lines = ["```", f"$ {record['command']}"]
-    found = tables.Found(os.path.join(RECORDS, table.name), record)
+    found = Found.read(table.name)
+    if found is None:
+        return ["```", f"$ {table.command()}", "```", "", "Not measured yet.", ""]
+    record = found.record
+    lines = ["```", f"$ {record['command']}"]
     body = table.show(found)
     notes = [f"{record['date']}, build {record['commit']}, Linux {record['kernel']}, "
              f"{max(1, round(record['seconds'] / 60))} min"]
@@ -153,11 +143,8 @@ def when_not():
     """The table of cases in which it does not help."""
     lines = []
     for case in tables.WHEN_NOT:
-        record = record_of(case.table)
-        if record is None:
-            numbers = ["-", "-", "not measured"]
-        else:
-            numbers = case.numbers(tables.Found(os.path.join(RECORDS, case.table.name), record))
+        found = Found.read(case.table.name)
+        numbers = case.numbers(found) if found else ["-", "-", "not measured"]
         command = f"`{case.table.command()}`".replace("|", "\\|")
         lines.append([case.when, *numbers, case.why, command])
     out = ["## Does not help when", "",
@@ -183,8 +170,7 @@ def page():
             out += [f"### {table.title}", ""] if table.title else []
             out += shown(table)
         if section.more:
-            out += section.more(lambda name: tables.Found(
-                os.path.join(RECORDS, name), record_of(tables.named(name))))
+            out += section.more(Found.read)
         if section.title == tables.CELLS:
             out += of_cells()
     answer = when_not()
@@ -212,9 +198,8 @@ def main():
         wanted = [table for table in wanted if table.name in names]
     if arguments.fresh:
         for table in wanted:
-            shutil.rmtree(os.path.join(RECORDS, table.name), ignore_errors=True)
+            Found.forget(table.name)
     if arguments.only != "page":
-        os.makedirs(RECORDS, exist_ok=True)
         measure_all(wanted, lasthop, arguments.minutes)
     page()
     print(f"wrote {PAGE} and {WHEN_NOT}", file=sys.stderr)

@@ -1,6 +1,4 @@
 """What `bench/measure.py` measures: each table's command, and how its records become Markdown."""
-import glob
-import json
 import math
 import os
 import statistics
@@ -9,47 +7,10 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 import cells
+from found import Found
 
 SCHEMES = "plain,plain-tuned,snoop,snoop-modern"
 CELLS = "Who is helped: 240 cells"
-
-
-class Found:
-    """The records of a table: its runs' manifests and its summary."""
-
-    def __init__(self, folder, record):
-        self.record = record
-        self.runs = []
-        for path in sorted(glob.glob(os.path.join(folder, "*", "manifest.json"))):
-            with open(path) as file:
-                self.runs.append(json.load(file))
-        path = os.path.join(folder, "summary.json")
-        self.rows = []
-        if os.path.exists(path):
-            with open(path) as file:
-                self.rows = json.load(file)["rows"]
-
-    def of(self, **wanted):
-        """The runs that passed and have these values."""
-        return [run for run in self.runs if run.get("checks") == "passed"
-                and all(run[key] == value for key, value in wanted.items())]
-
-    def row(self, **wanted):
-        rows = [row for row in self.rows if row["world"] == "lab"
-                and all(row[key] == value for key, value in wanted.items())]
-        return rows[0] if rows else None
-
-    def values(self, key):
-        """The values of a key in the order of the rows."""
-        return list(dict.fromkeys(row[key] for row in self.rows))
-
-    def late_s(self):
-        late = [run["radio_late_s"]["p99"] for run in self.runs if run.get("radio_late_s")]
-        return max(late, default=None)
-
-    def failures(self):
-        return [f"{run['scheme']}, {run['tcp']}, seed {run['seed']}: {run.get('checks')}"
-                for run in self.runs if run.get("checks") != "passed"]
 
 
 @dataclass
@@ -135,7 +96,7 @@ RADIO_BPS = 20e6
 
 def stalls(found, row):
     runs = found.of(tcp=row["tcp"], scheme=row["scheme"])
-    return [stall for run in runs for of in run["streams"] for stall in of["stalls_after_outage_s"]]
+    return [stall for run in runs for stall in run["stalls_s"]]
 
 
 def outage_table(found):
@@ -147,8 +108,8 @@ def outage_table(found):
         until = row["recovery_after_outage_s"] or {}
         spread = [ms(quantile(found_stalls, share)) for share in (0.5, 0.95, 1)] if found_stalls \
             else ["-"] * 3
-        shares = [run["daemon"]["scheme"]["probe_bytes"] * 8 / RADIO_BPS / run["seconds"]
-                  for run in runs if run["daemon"]]
+        shares = [run["probe_bytes"] * 8 / RADIO_BPS / run["seconds"]
+                  for run in runs if run["probe_bytes"] is not None]
         lines.append([row["tcp"] + sack_of(row), row["scheme"], str(len(found_stalls)), *spread,
                       ms(until.get("p50")), ms(until.get("p95")), str(gave_up),
                       f"{max(shares):.3%}" if shares else "-"])
@@ -163,7 +124,7 @@ def outage_summary(how):
         for way, bound in (("lost", 0.060), ("notified", 0.020)):
             for low, high in LENGTHS:
                 found = found_of(outage_name(way, low))
-                if found.record is None:
+                if found is None:
                     continue
                 for tcp in found.values("tcp"):
                     of = {row["scheme"]: stalls(found, row) for row in found.rows
@@ -277,8 +238,7 @@ def processor_table(found):
         if runs[0]["daemon_cpu_s"] is None:
             per_packet, share, rate = "0 (no daemon)", "0", "-"
         else:
-            packets = [run["daemon"]["packets"]["taken"] + run["daemon"]["packets"]["seen"]
-                       for run in runs]
+            packets = [run["packets"] for run in runs]
             spent = [run["daemon_cpu_s"] for run in runs]
             per_packet = f"{statistics.median(s / n for s, n in zip(spent, packets)) * 1e6:.1f}"
             share = f"{statistics.median(s / run['seconds'] for s, run in zip(spent, runs)):.1%}"
@@ -289,8 +249,7 @@ def processor_table(found):
 
 
 def bench_table(found):
-    with open(os.path.join("lasthop-out/measure", "bench-live", "bench.json")) as file:
-        rows = json.load(file)["rows"]
+    rows = found.more["rows"]
     return markdown(
         ["offloads", "", "Gbit/s", "of the kernel's", "ns per frame", "echo p50, us"],
         [["on" if row["offloads"] else "off", row["way"], f"{row['bits_per_second'] / 1e9:.2f}",
@@ -301,9 +260,7 @@ def bench_table(found):
 # MPTCP ------------------------------------------------------------------------------------------
 
 def mptcp_table(found):
-    with open(os.path.join("lasthop-out/measure", "mptcp", "mptcp.json")) as file:
-        runs = json.load(file)
-    lines = []
+    runs, lines = found.more, []
     for arm in dict.fromkeys(run["arm"] for run in runs):
         own = [run for run in runs if run["arm"] == arm]
         waits = [run["stall_s"] for run in own if run["stall_s"] is not None]
@@ -474,7 +431,3 @@ many share a system call.""", [
 def all_tables():
     return [table for section in SECTIONS for table in section.tables] \
         + [case.table for case in WHEN_NOT]
-
-
-def named(name):
-    return next(table for table in all_tables() if table.name == name)

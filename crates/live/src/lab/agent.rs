@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -35,8 +35,8 @@ pub struct Agent {
 #[derive(Clone, Debug, Default)]
 pub struct Line(Arc<Mutex<Option<ChildStdin>>>);
 
-/// How long a daemon may take to begin, and to answer.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// How long a daemon may take to begin, and to answer. A fraction of a second, if it has a processor.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// Looks at a daemon that was asked to end, until it is killed: 1 s.
 const FAREWELL_LOOKS: u32 = 500;
 /// Between two looks.
@@ -125,7 +125,11 @@ impl Agent {
                 ensure!(answer == "ready", "the daemon said {answer:?} instead of ready");
                 Ok(agent)
             }
-            Err(_) => {
+            Err(RecvTimeoutError::Timeout) => {
+                agent.end();
+                bail!("the daemon did not begin within {} s", ANSWER_MAX.as_secs());
+            }
+            Err(RecvTimeoutError::Disconnected) => {
                 agent.end();
                 bail!("the daemon did not begin: {}", agent.complaint());
             }
