@@ -241,7 +241,7 @@ def by(found, key, label):
 def page(found, lasthop):
     version = subprocess.run([lasthop, "--version"], capture_output=True, text=True).stdout.strip()
     commits = sorted({row["commit"] for row in found})
-    kernel = os.uname().release
+    kernel = os.uname().release.split("-")[0]
     out = ["# Who is helped, and who is not", "",
            f"Made by `bench/cells.py` ({version}, builds {', '.join(commits)}; Linux {kernel}): {len(found)}",
            "cells, real kernels, the real daemon, our emulated radio; every stream compared by SHA-256. In each",
