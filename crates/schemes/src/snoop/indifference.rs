@@ -98,13 +98,11 @@ mod tests {
     }
 
     /// As fast as CUBIC may be (RFC 9438): between two losses from 0.7 to all of its window.
-    fn cubic(window: f64) -> impl Iterator<Item = (u64, usize)> {
-        let cubic_s = (window * 0.3 / 0.4).cbrt();
-        let friendly_s = window * 0.3 / 0.53 * ROUND_TRIP.as_nanos() as f64 / 1e9;
-        (1..20).map(move |n| {
-            let at_s = f64::from(n) * cubic_s.min(friendly_s);
-            ((at_s * 1e3) as u64, window as usize)
-        })
+    fn cubic(window: u64) -> impl Iterator<Item = (u64, usize)> {
+        // The cube root of 0.3 / 0.4 of the window, in seconds.
+        let cubic_ms = (1..).find(|ms| ms * ms * ms >= window * 750_000_000).unwrap();
+        let friendly_ms = window * 30 / 53 * ROUND_TRIP.as_millis();
+        (1..20).map(move |n| (n * friendly_ms.min(cubic_ms), window as usize))
     }
 
     #[test]
@@ -117,7 +115,7 @@ mod tests {
 
     #[test]
     fn congestion_a_sender_that_reduces_its_window_is_not_indifferent_however_fast_it_grows() {
-        for window in [16.0, 20.0, 40.0, 80.0, 160.0, 1_000.0, 10_000.0] {
+        for window in [16, 20, 40, 80, 160, 1_000, 10_000] {
             assert!(!shown(cubic(window)), "{window}");
         }
         let reno = (1..20).map(|n| (n * 20 * ROUND_TRIP.as_millis(), 40));
