@@ -35,7 +35,7 @@ pub struct Agent {
 #[derive(Clone, Debug, Default)]
 pub struct Line(Arc<Mutex<Option<ChildStdin>>>);
 
-/// How long a daemon may take to begin, and to answer. A fraction of a second, if it has a processor.
+/// How long a daemon may take to begin, and to answer. With a processor of its own, some ms.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// Looks at a daemon that was asked to end, until it is killed: 1 s.
 const FAREWELL_LOOKS: u32 = 500;

@@ -20,6 +20,9 @@ pub(super) enum Reason {
     /// Most repairs were of segments that had arrived: the radio reorders more than can be told
     /// from loss, or did for a while. It ends after [`REST`], twice as long each time.
     RepairsUnneeded,
+    /// Losses do not slow its sender ([`super::indifference`]). The flow is followed, and helped
+    /// after an outage. It ends as with needless repairs.
+    Indifferent,
     /// Nothing shows yet that the last hop is a radio ([`HelpFrom::Evidence`]).
     NoEvidence,
 }
@@ -53,6 +56,7 @@ impl Reason {
         match self {
             Reason::AcksElsewhere => "no ACK of the mobile host passes here",
             Reason::RepairsUnneeded => "most local retransmissions were not needed",
+            Reason::Indifferent => "losses do not slow the sender",
             Reason::NoEvidence => "nothing shows yet that a radio is here",
         }
     }
@@ -149,6 +153,11 @@ fn stand_aside(flow: &mut Flow, reason: Reason, context: &mut Context<'_, impl S
     for timer in [Timer::RoundTrip, Timer::Persist, Timer::Restart, Timer::Reordering] {
         flow.timers.stop(timer);
     }
+    report(flow, reason, context);
+}
+
+/// Counts and tells that a flow is left alone.
+pub(super) fn report(flow: &Flow, reason: Reason, context: &mut Context<'_, impl Sink>) {
     context.shared.statistics.flows_left_alone += 1;
     let key = flow.key;
     context.sink.report(|| Event {

@@ -36,8 +36,8 @@ use super::config::{Config, Congestion, Departures, Restart, StandAside};
 use super::flow::Flow;
 use super::indifference::Indifference;
 use super::trial::Trial;
-use super::{Context, rule};
-use sansio::{Duration, Event, EventKind, Instant, Sink};
+use super::{Context, aside, rule};
+use sansio::{Duration, Instant, Sink};
 use wire::tcp::Seq;
 
 /// What one flow's sender may know of losses.
@@ -108,6 +108,11 @@ impl Disclosure {
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.is_open || self.indifference.is_certain()
+    }
+
+    /// True if the sender is left to repair its losses.
+    pub(super) fn is_sender_indifferent(&self) -> bool {
+        self.indifference.is_certain()
     }
 
     /// True if nothing is hidden or shown, or being tried.
@@ -358,13 +363,7 @@ fn look_at_sender(flow: &mut Flow, context: &mut Context<'_, impl Sink>, now: In
     let round_trip = wired_rtt + flow.round_trip.smoothed();
     if flow.disclosure.indifference.on_shown(flow.cache.len(), round_trip, now) {
         flow.rest.begin(now);
-        context.shared.statistics.flows_left_alone += 1;
-        let key = flow.key;
-        context.sink.report(|| Event {
-            flow: Some(key),
-            packet: None,
-            kind: EventKind::StandAside { reason: "losses do not slow the sender" },
-        });
+        aside::report(flow, aside::Reason::Indifferent, context);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an operator may see of the flows that have state.
 
 use super::Agent;
+use super::aside::Reason;
 use super::flow::Flow;
 use super::mirror::Role;
 use super::restart::Phase;
@@ -81,10 +82,13 @@ fn part<T>(all: &[T], places: Range<usize>) -> &[T] {
 
 fn of_flow(flow: &Flow, now: Instant) -> FlowView {
     let repairing = flow.episode_end.is_some() || flow.withheld_since.is_some();
+    let is_indifferent = flow.disclosure.is_sender_indifferent();
+    let reason = flow.aside.or(is_indifferent.then_some(Reason::Indifferent));
     let doing = match flow.phase {
         _ if flow.aside.is_some() => "left alone",
         _ if flow.role == Role::Buffers => "buffers: another base station forwards",
         _ if flow.is_away => "waits: the mobile host is out of reach",
+        Phase::Steady if is_indifferent => "leaves losses to the sender",
         Phase::Steady if repairing => "repairs",
         Phase::Steady if flow.cache.is_empty() => "idle",
         Phase::Steady => "watches",
@@ -98,7 +102,7 @@ fn of_flow(flow: &Flow, now: Instant) -> FlowView {
         age: now.since(flow.began_at),
         idle: now.since(flow.active_at),
         doing,
-        left_alone: flow.aside.map(super::aside::Reason::text),
+        left_alone: reason.map(Reason::text),
         cached_segments: flow.cache.len() as u32,
         cached_bytes: flow.cache.bytes(),
         round_trip: flow.round_trip.is_known().then(|| flow.round_trip.smoothed()),
