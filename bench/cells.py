@@ -8,12 +8,13 @@ snoop-modern, the same channel and seed for all, 5 runs of 5 s (3 s at 100 Mbit/
 neither faster for certain nor level within 5 % is doubtful: it runs again with 15 other seeds, and
 these alone decide.
 
-    bench/cells.py LASTHOP [--cells N] [--minutes M] [--fresh] [--only page]
+    bench/cells.py LASTHOP [--cells N] [--minutes M] [--renew BUILD[:VALUE,...]] [--only page]
 
 Writes docs/cells.csv, and from it docs/cells.md and docs/cells.svg. Needs root (or user namespaces)
 and an otherwise idle machine, about two hours. It may be stopped at any time, and goes on with the
-cells that are not in docs/cells.csv, on any machine; --minutes stops it by itself, --fresh begins
-anew, --only page writes the page of what is there.
+cells that are not in docs/cells.csv, on any machine; --minutes stops it by itself, --renew measures
+cells of a build again (4306d836:bbr,down: those of bbr, down), --only page writes the page of what is
+there.
 """
 import argparse
 import csv
@@ -201,9 +202,16 @@ def write(rows):
     os.replace(RECORDS + ".part", RECORDS)
 
 
-def measure_all(lasthop, cells, rows, deadline):
-    """Measures the cells that are not among the rows."""
-    left = [cell for cell in cells if cell not in rows]
+def is_of(row, renew):
+    """True for a row of the build, and of a cell with all of the values, that `--renew` names."""
+    build, _, values = renew.partition(":")
+    own = {str(row[key]) for key in CELL}
+    return bool(build) and row["commit"].startswith(build) and set(filter(None, values.split(","))) <= own
+
+
+def measure_all(lasthop, cells, rows, renew, deadline):
+    """Measures the cells that are not among the rows, or are to be renewed."""
+    left = [cell for cell in cells if cell not in rows or is_of(rows[cell], renew)]
     for number, cell in enumerate(left, 1):
         if deadline and time.time() > deadline:
             print(f"cells: stopped with {len(left) - number + 1} of {len(cells)} to do; "
@@ -278,15 +286,15 @@ def main():
     parser.add_argument("lasthop")
     parser.add_argument("--cells", type=int, default=240)
     parser.add_argument("--minutes", type=float)
-    parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--renew", default="", metavar="BUILD[:VALUE,...]")
     parser.add_argument("--only", choices=["page"])
     arguments = parser.parse_args()
     lasthop = os.path.realpath(arguments.lasthop)
     os.chdir(os.path.join(os.path.dirname(__file__), ".."))
     deadline = time.time() + 60 * arguments.minutes if arguments.minutes else None
-    rows = {} if arguments.fresh else recorded()
+    rows = recorded()
     if arguments.only != "page":
-        measure_all(lasthop, drawn(arguments.cells), rows, deadline)
+        measure_all(lasthop, drawn(arguments.cells), rows, arguments.renew, deadline)
     if rows:
         page(list(rows.values()), lasthop)
     sys.exit(any(row["verdict"] == "slower" for row in rows.values()))
