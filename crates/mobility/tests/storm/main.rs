@@ -6,7 +6,10 @@
 //! within their bounds, every registration is answered or given up, and when the storm is over all
 //! is well again.
 
+mod checks;
+#[path = "../common.rs"]
 mod common;
+mod network;
 
 use common::{FIXED, HOME_AGENT, Outbox, clock, datagram, key, keys, mobile, random, station};
 use mobility::agents::ListConfig;
@@ -213,157 +216,6 @@ impl Storm {
         }
     }
 
-    fn on_sent(&mut self, from: Node, side: Side, packet: PacketRef) {
-        let IpAddr::V4(to) = packet.ip.destination else { panic!("{packet:?}") };
-        match (from, side) {
-            (Node::Station(number), Side::RADIO) if to.is_broadcast() => {
-                for mobile in 1..=MOBILES {
-                    self.travel(Node::Mobile(mobile), Side::NETWORK, packet.clone());
-                }
-                let _ = number;
-            }
-            (Node::Station(number), Side::RADIO) => {
-                let reached = (1..=MOBILES).find(|other| mobile(*other) == to);
-                let reached = reached.unwrap_or_else(|| panic!("to nobody: {packet:?}"));
-                self.on_air(number, reached, &packet);
-                self.travel(Node::Mobile(reached), Side::NETWORK, packet);
-            }
-            (Node::Mobile(number), MobileHost::HOST) => self.on_received(number, &packet),
-            (Node::Mobile(_), _) => {
-                let reached = (1..=STATIONS).find(|other| station(*other) == to);
-                let reached = reached.unwrap_or_else(|| panic!("to nobody: {packet:?}"));
-                let is_routed = side == MobileHost::ROUTE;
-                let side = if is_routed { Side::WIRED } else { Side::RADIO };
-                self.travel(Node::Station(reached), side, packet);
-            }
-            (Node::Station(_), Side::MIRROR) => {}
-            (Node::Home, home::HomeAgent::HOME) => {}
-            _ => self.on_wire(to, packet),
-        }
-    }
-
-    fn on_wire(&mut self, to: Ipv4Addr, packet: PacketRef) {
-        if to == HOME_AGENT || (1..=MOBILES).any(|number| mobile(number) == to) {
-            return self.travel(Node::Home, Side::NETWORK, packet);
-        }
-        if let Some(number) = (1..=STATIONS).find(|number| station(*number) == to) {
-            return self.travel(Node::Station(number), Side::WIRED, packet);
-        }
-        let members = self.members.iter().filter(|(group, _)| *group == to);
-        let members: Vec<u8> = members.map(|(_, number)| *number).collect();
-        for number in members {
-            self.travel(Node::Station(number), Side::WIRED, packet.clone());
-        }
-    }
-
-    /// Over the network: lost, or there within 20 ms, or there twice.
-    fn travel(&mut self, to: Node, side: Side, packet: PacketRef) {
-        if matches!(packet.payload, Payload::Bytes(_)) && self.overheard_max > 0 {
-            if self.overheard.len() >= self.overheard_max {
-                self.overheard.pop_front();
-            }
-            self.overheard.push_back((to, side, packet.clone()));
-            self.attack();
-        }
-        for chance in [1.0, if self.loss > 0.0 { 0.1 } else { 0.0 }] {
-            if self.random.chance(self.loss) || !self.random.chance(chance) {
-                continue;
-            }
-            let delay =
-                self.random.uniform_time(Duration::from_micros(100), Duration::from_millis(20));
-            let delay = if self.loss > 0.0 { delay } else { Duration::from_millis(1) };
-            self.order += 1;
-            let at = self.now + delay;
-            self.queue.insert((at, self.order), (to, side, packet.clone()));
-        }
-    }
-
-    /// An attacker sends one of the messages it has heard: as it was, changed, cut, or to somebody
-    /// else.
-    fn attack(&mut self) {
-        if !self.random.chance(0.2) {
-            return;
-        }
-        let which = self.random.below(self.overheard.len() as u64) as usize;
-        let (mut to, mut side, mut packet) = self.overheard[which].clone();
-        let mut bytes = common::bytes_of(&packet).to_vec();
-        let at = self.random.below(bytes.len().max(1) as u64) as usize;
-        match self.random.below(4) {
-            0 => {}
-            1 => bytes.truncate(at),
-            2 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 0x10),
-            _ => {
-                let number = 1 + self.random.below(STATIONS.into()) as u8;
-                to = Node::Station(number);
-                side = if self.random.chance(0.5) { Side::WIRED } else { Side::RADIO };
-                let id = sansio::Sink::new_id(&mut self.outbox);
-                packet = Rc::new(packet.rewrite(id, packet.cause, |packet| {
-                    packet.ip.destination = station(number).into();
-                }));
-            }
-        }
-        let packet = common::with_bytes(&packet, bytes, &mut self.outbox);
-        self.forged += 1;
-        self.order += 1;
-        let delay = self.random.uniform_time(Duration::ZERO, Duration::from_millis(20));
-        self.queue.insert((self.now + delay, self.order), (to, side, packet));
-    }
-
-    /// What all engines have refused for this reason.
-    fn refused(&self, reason: Refusal) -> u64 {
-        let stations = self.stations.iter().map(|station| station.refused(reason));
-        let mobiles = self.mobiles.iter().map(|mobile| mobile.refused(reason));
-        self.home.refusals().of(reason) + stations.chain(mobiles).sum::<u64>()
-    }
-
-    /// Which datagram of whom a packet is; none of a message.
-    fn data(packet: &Packet) -> Option<(u32, u64)> {
-        match packet.payload {
-            Payload::Virtual { stream: StreamId(stream), offset, .. } => Some((stream, offset)),
-            _ => None,
-        }
-    }
-
-    /// A base station sends a packet to a mobile host.
-    fn on_air(&mut self, station: u8, to: u8, packet: &Packet) {
-        let Some((stream, offset)) = Self::data(packet) else { return };
-        assert_eq!(stream, u32::from(to), "seed {}: to the wrong mobile host", self.seed);
-        let watched = &mut self.watched[usize::from(to) - 1];
-        let Some(flying) = watched.flying.get_mut(&offset) else { return };
-        let moved = watched.epoch - flying.epoch;
-        // Each tunnel takes a hop of the 64: the home agent's, one from each base station to the
-        // next, and one more for each handoff that has begun since.
-        let hops = u64::from(64 - packet.ip.hop_limit);
-        assert!(
-            hops <= u64::from(STATIONS) + 1 + moved,
-            "seed {}, {}: {hops} tunnels, {moved} handoffs",
-            self.seed,
-            self.now
-        );
-        flying.stations.insert(station);
-        // Sent after completion, and no other handoff has begun since.
-        if moved == 0 && flying.was_settled && watched.is_settled {
-            watched.checked += 1;
-            let stations = &flying.stations;
-            assert_eq!(
-                stations.len(),
-                1,
-                "seed {}, {}: mobile {to}'s datagram {offset} on the air at {stations:?}",
-                self.seed,
-                self.now
-            );
-        }
-    }
-
-    fn on_received(&mut self, number: u8, packet: &Packet) {
-        let Some((stream, offset)) = Self::data(packet) else {
-            // A changed advertisement, which is ICMP to the host for all that we know.
-            return assert!(self.forged > 0, "only data goes to the host: {packet:?}");
-        };
-        assert_eq!(stream, u32::from(number), "seed {}: at the wrong mobile host", self.seed);
-        self.watched[usize::from(number) - 1].received.insert(offset);
-    }
-
     /// A datagram of the fixed host for a mobile host.
     fn send_datagram(&mut self, number: u8) {
         let watched = &mut self.watched[usize::from(number) - 1];
@@ -434,17 +286,6 @@ impl Storm {
         self.engine_handles(node, notice);
     }
 
-    fn check_bounds(&self) {
-        for station in &self.stations {
-            let keeper = station.keeper().expect("modern ones keep");
-            assert!(keeper.bytes() <= keeper.bytes_max());
-            for number in 1..=MOBILES {
-                assert!(station.member().kept(mobile(number)) <= 12, "seed {}", self.seed);
-            }
-            assert!(station.handover().len() <= usize::from(MOBILES));
-        }
-    }
-
     /// A mobile host goes to a base station, which is the strongest from then on.
     fn hand_over(&mut self, number: u8, to: u8) {
         for other in 1..=STATIONS {
@@ -480,35 +321,6 @@ impl Storm {
             }
         }
         storm
-    }
-
-    /// The storm is over: nothing is lost any more, everybody comes to rest, and then each datagram
-    /// reaches its mobile host once, over the base station of its choice.
-    fn calm_down(&mut self) {
-        self.loss = 0.0;
-        self.overheard_max = 0;
-        self.run_until(self.now + Duration::from_secs(70));
-        let seed = self.seed;
-        for number in 1..=MOBILES {
-            let registrar = self.mobiles[usize::from(number) - 1].registrar().expect("it has one");
-            assert!(!registrar.is_asking(), "seed {seed}: a registration is still open");
-            assert!(registrar.registered(self.now).is_some(), "seed {seed}: mobile {number}");
-        }
-        for number in 1..=MOBILES {
-            let before = self.watched[usize::from(number) - 1].sent;
-            for _ in 0..20 {
-                self.send_datagram(number);
-                self.run_until(self.now + PERIOD);
-            }
-            let watched = &self.watched[usize::from(number) - 1];
-            let current = self.mobiles[usize::from(number) - 1].current().expect("attached");
-            for offset in before + 1..=before + 20 {
-                let at = &watched.flying[&offset].stations;
-                let at: Vec<Ipv4Addr> = at.iter().map(|number| station(*number)).collect();
-                assert_eq!(at, [current], "seed {seed}: mobile {number}, datagram {offset}");
-                assert!(watched.received.contains(&offset), "seed {seed}: mobile {number}");
-            }
-        }
     }
 
     fn sum(&self, of: impl Fn(&Watched) -> u64) -> u64 {
