@@ -26,7 +26,7 @@ def mark(x, y, row):
 def small_multiples(rows, rates, trips, losses):
     width, height = PANEL
     span = [min(row["gain"] for row in rows), max(row["gain"] for row in rows)]
-    low, high = math.log(min(0.75, span[0] / 1.05)), math.log(max(2, span[1] * 1.05))
+    low, high = math.log(min(0.75, span[0] / 1.15)), math.log(max(2, span[1] * 1.15))
     levels = [level for level in LEVELS if low <= math.log(level) <= high]
 
     def up(gain):
