@@ -181,8 +181,11 @@ impl Lab {
         };
         let start = |scheme: &str| Agent::start_for(prefix, &self.program, scheme, (base, line));
         let agent = setup.daemon_scheme().map(start).transpose()?;
-        if setup.scheme == RunSetup::OBSERVE {
+        if let Some(agent) = agent.as_ref().filter(|_| setup.scheme == RunSetup::OBSERVE) {
             line.order("mode observe");
+            // While one leaves the packets to the kernel, both may forward some. Its answer comes
+            // when that is over.
+            agent.statistics()?;
         }
         Ok(agent)
     }
