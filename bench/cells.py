@@ -8,24 +8,31 @@ snoop-modern, the same channel and seed for all, 5 runs of 5 s (3 s at 100 Mbit/
 neither faster for certain nor level within 5 % is doubtful: it runs again with 15 other seeds, and
 these alone decide.
 
-    bench/cells.py LASTHOP [--cells N] [--minutes M] [--renew BUILD[:VALUE,...]] [--only page]
+    bench/cells.py LASTHOP [--virtual KERNEL] [--cells N] [--minutes M] [--renew BUILD[:VALUE,...]]
+                   [--only page]
 
-Writes docs/cells.csv, and from it docs/cells.md and docs/cells.svg. Needs root (or user namespaces)
-and an otherwise idle machine, about two hours. It may be stopped at any time, and goes on with the
-cells that are not in docs/cells.csv, on any machine; --minutes stops it by itself, --renew measures
-cells of a build again (4306d836:bbr,down: those of bbr, down), --only page writes the page of what is
-there.
+Writes docs/cells.csv, and from it docs/cells.md and docs/cells.svg. With --virtual the cells run in a
+user-mode kernel whose time is virtual (bench/virtual/build.sh makes one): on any machine, busy or
+not, a cell for each processor at once. Without, they run on this machine's kernel, which needs root
+(or user namespaces) and an otherwise idle machine, and the record is docs/cells-real-time.csv, with
+which the page compares. Either takes about two and a half hours, may be stopped at any time, and goes
+on with the cells that are not in its record; --minutes stops it by itself, --renew measures cells of
+a build again (4306d836:bbr,down: those of bbr, down), --only page writes the page of what is there.
 """
 import argparse
+import concurrent.futures
 import csv
+import dataclasses
 import json
 import math
 import os
+import queue
 import random
 import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 import figure
@@ -49,7 +56,36 @@ LATE = 0.002
 VERDICTS = ["faster", "level", "unclear", "slower"]
 CELL = ["rate", "rtt", "loss", "tcp", "sack", "way"]
 NUMBERS = [*SCHEMES, "gain", "low", "high"]
-RECORDS, RUNS = "docs/cells.csv", "lasthop-out/cells"
+RECORDS, RECORDS_IN_REAL_TIME, RUNS = "docs/cells.csv", "docs/cells-real-time.csv", "lasthop-out/cells"
+
+
+@dataclasses.dataclass
+class World:
+    """Where cells run: the program, the user-mode kernel or None for this machine's, its release."""
+    lasthop: str
+    virtual: str | None
+    kernel: str
+
+    @classmethod
+    def of(cls, lasthop, virtual):
+        kernel = os.uname().release.split("-")[0]
+        if virtual:
+            kernel = subprocess.run([virtual, "--version"], capture_output=True, text=True, check=True).stdout
+        return cls(lasthop, virtual, kernel.strip())
+
+    @property
+    def records(self):
+        return RECORDS if self.virtual else RECORDS_IN_REAL_TIME
+
+    def run(self, arguments, processor):
+        """Runs the program, in a user-mode kernel on this processor."""
+        command = [self.lasthop, *arguments]
+        if self.virtual:
+            command = ["bench/virtual/run.sh", self.virtual, *command]
+        result = subprocess.run(command, capture_output=True, text=True, check=False,
+                                env={**os.environ, "CPU": str(processor)})
+        if result.returncode not in (0, 1):
+            sys.exit(f"cells: {' '.join(command)}\n{result.stderr}")
 
 
 def drawn(count):
@@ -76,26 +112,27 @@ def options(cell):
             "--duration", f"{seconds}s"]
 
 
-def lanes(cell):
+def lanes(world, cell):
     """How many runs of a cell go at once. Where losses are frequent, most senders are slow."""
+    if world.virtual:
+        return 1
     rate, _, loss, tcp, *_ = cell
     used = rate * (1 if loss in ("none", "0.1%") or tcp == "bbr" else 0.5)
     return max(2, min(LANES, round(CARRIED / used)))
 
 
-def measure(lasthop, cell, seeds, at_once):
+def measure(world, processor, cell, seeds, at_once):
     """Runs a cell: the goodput for each scheme and seed of those runs that were in time, and the
     build."""
-    shutil.rmtree(RUNS, ignore_errors=True)
-    command = [lasthop, "lab", *options(cell), "--schemes", ",".join(SCHEMES), "--seed",
+    out = f"{RUNS}-{processor}"
+    shutil.rmtree(out, ignore_errors=True)
+    command = ["lab", *options(cell), "--schemes", ",".join(SCHEMES), "--seed",
                str(seeds[0]), "--seeds", str(len(seeds)), "--jobs", str(at_once),
-               "--no-prediction", "--quiet", "--json", "--out", RUNS]
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode not in (0, 1):
-        sys.exit(f"cells: {' '.join(command)}\n{result.stderr}")
+               "--no-prediction", "--quiet", "--json", "--out", out]
+    world.run(command, processor)
     runs = []
-    for folder in os.listdir(RUNS):
-        manifest = os.path.join(RUNS, folder, "manifest.json")
+    for folder in os.listdir(out):
+        manifest = os.path.join(out, folder, "manifest.json")
         if not os.path.exists(manifest):
             continue
         with open(manifest) as file:
@@ -104,15 +141,15 @@ def measure(lasthop, cell, seeds, at_once):
             sys.exit(f"cells: {' '.join(command)}: {run['scheme']}, seed {run['seed']}: {run['checks']}")
         if run["radio_late_s"]["p99"] <= LATE:
             runs.append({"scheme": run["scheme"], "seed": run["seed"], "bps": run["goodput_bps"]})
-    shutil.rmtree(RUNS, ignore_errors=True)
+    shutil.rmtree(out, ignore_errors=True)
     return {"commit": run["commit"], "runs": runs}
 
 
-def measure_in_time(lasthop, cell, seeds):
+def measure_in_time(world, processor, cell, seeds):
     """The same; fewer runs at once, if half of the pairs or more were late. None if they still are."""
-    at_once = lanes(cell)
+    at_once = lanes(world, cell)
     while True:
-        made = measure(lasthop, cell, seeds, at_once)
+        made = measure(world, processor, cell, seeds, at_once)
         if 2 * len(ratios(made, "snoop-modern")) > len(seeds):
             return made
         if at_once == 1:
@@ -162,14 +199,14 @@ def verdict(mean, low, high):
     return "level" if low > 1 - WIDE and high < 1 + WIDE else "unclear"
 
 
-def row_of(lasthop, cell):
+def row_of(world, processor, cell):
     """A cell's row; None if the machine was late in most runs."""
-    made = measure_in_time(lasthop, cell, SEEDS)
+    made = measure_in_time(world, processor, cell, SEEDS)
     if made and doubtful(made):
-        made = measure_in_time(lasthop, cell, SEEDS_AGAIN)
+        made = measure_in_time(world, processor, cell, SEEDS_AGAIN)
     if not made:
         return None
-    row = dict(zip(CELL, cell), commit=made["commit"])
+    row = dict(zip(CELL, cell), commit=made["commit"], kernel=world.kernel)
     for scheme in SCHEMES:
         own = [run["bps"] for run in made["runs"] if run["scheme"] == scheme]
         row[scheme] = statistics.median(own) / 1e6 if own else math.nan
@@ -179,12 +216,12 @@ def row_of(lasthop, cell):
     return row
 
 
-def recorded():
-    """The rows of docs/cells.csv, by cell."""
-    if not os.path.exists(RECORDS):
+def recorded(records):
+    """The rows of a record, by cell."""
+    if not os.path.exists(records):
         return {}
     out = {}
-    with open(RECORDS, newline="") as file:
+    with open(records, newline="") as file:
         for row in csv.DictReader(file):
             row.update({key: int(row[key]) for key in ("rate", "rtt", "pairs")})
             row.update({key: float(row[key]) for key in NUMBERS})
@@ -192,14 +229,14 @@ def recorded():
     return out
 
 
-def write(rows):
-    with open(RECORDS + ".part", "w", newline="") as file:
-        keys = [*CELL, *NUMBERS, "pairs", "verdict", "commit"]
+def write(records, rows):
+    with open(records + ".part", "w", newline="") as file:
+        keys = [*CELL, *NUMBERS, "pairs", "verdict", "commit", "kernel"]
         writer = csv.DictWriter(file, keys, lineterminator="\n")
         writer.writeheader()
         for row in sorted(rows, key=lambda row: [row[key] for key in CELL]):
             writer.writerow({key: f"{row[key]:.4g}" if key in NUMBERS else row[key] for key in keys})
-    os.replace(RECORDS + ".part", RECORDS)
+    os.replace(records + ".part", records)
 
 
 def is_of(row, renew):
@@ -209,21 +246,35 @@ def is_of(row, renew):
     return bool(build) and row["commit"].startswith(build) and set(filter(None, values.split(","))) <= own
 
 
-def measure_all(lasthop, cells, rows, renew, deadline):
-    """Measures the cells that are not among the rows, or are to be renewed."""
+def measure_all(world, cells, rows, renew, deadline):
+    """Measures the cells that are not among the rows, or are to be renewed; in virtual time one on
+    each processor."""
     left = [cell for cell in cells if cell not in rows or is_of(rows[cell], renew)]
-    for number, cell in enumerate(left, 1):
+    free, turn = queue.SimpleQueue(), threading.Lock()
+    workers = os.cpu_count() if world.virtual else 1
+    for processor in range(workers):
+        free.put(processor)
+
+    def go_on(number, cell):
         if deadline and time.time() > deadline:
-            print(f"cells: stopped with {len(left) - number + 1} of {len(cells)} to do; "
-                  "run it again to go on", file=sys.stderr)
-            break
-        row = row_of(lasthop, cell)
+            return False
+        processor = free.get()
+        row = row_of(world, processor, cell)
+        free.put(processor)
         said = "most runs were late: others use the machine"
-        if row:
-            rows[cell] = row
-            write(rows.values())
-            said = f"x {row['gain']:.2f}, {row['verdict']}, {row['pairs']} pairs"
-        print(f"cells: {number} of {len(left)}: {' '.join(str(part) for part in cell)}: {said}",
+        with turn:
+            if row:
+                rows[cell] = row
+                write(world.records, rows.values())
+                said = f"x {row['gain']:.2f}, {row['verdict']}, {row['pairs']} pairs"
+            print(f"cells: {number} of {len(left)}: {' '.join(str(part) for part in cell)}: {said}",
+                  file=sys.stderr, flush=True)
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        done = sum(pool.map(go_on, range(1, len(left) + 1), left))
+    if done < len(left):
+        print(f"cells: stopped with {len(left) - done} of {len(cells)} to do; run it again to go on",
               file=sys.stderr)
 
 
@@ -246,13 +297,29 @@ def by(found, key, label):
     return lines
 
 
-def page(found, lasthop):
+def compared(found, real):
+    """What the cells that were measured in real time, too, say of virtual time."""
+    both = [(row, real[cell]) for row in found for cell in [tuple(row[key] for key in CELL)] if cell in real]
+    if not both:
+        return []
+    agree = sum(a["low"] <= b["high"] and b["low"] <= a["high"] for a, b in both)
+    apart = statistics.median(abs(math.log(a["plain"] / b["plain"])) for a, b in both)
+    kernels = ", ".join(sorted({b["kernel"] for _, b in both}))
+    return ["## In real time", "",
+            f"{len(both)} of the cells were measured on Linux {kernels} in real time, too ([cells-real-time.csv]"
+            "(cells-real-time.csv),",
+            f"another kernel, other losses): in {agree} the intervals of the gain overlap; goodput of `plain`"
+            f" differs by {math.expm1(apart):.1%}", "(median).", ""]
+
+
+def page(found, real, lasthop):
     version = subprocess.run([lasthop, "--version"], capture_output=True, text=True).stdout.strip()
     commits = sorted({row["commit"] for row in found})
-    kernel = os.uname().release.split("-")[0]
+    kernels = ", ".join(sorted({row["kernel"] for row in found}))
     out = ["# Who is helped, and who is not", "",
-           f"Made by `bench/cells.py` ({version}, builds {', '.join(commits)}; Linux {kernel}): {len(found)}",
-           "cells, real kernels, the real daemon, our emulated radio; every stream compared by SHA-256. In each",
+           f"Made by `bench/cells.py` ({version}, builds {', '.join(commits)}): {len(found)} cells, real kernels",
+           f"(Linux {kernels}, in virtual time: processors are never busy, whatever they do), the real daemon,",
+           "our emulated radio; every stream compared by SHA-256. In each",
            f"cell {len(SEEDS)} paired runs of every scheme, {len(SEEDS_AGAIN)} others where those were doubtful. *Gain*:",
            "goodput with `snoop-modern` over goodput of `plain`, geometric mean of the pairs. *Faster* and *slower*:",
            f"its 95 % interval lies beyond {MARGIN:.0%}; *level*: it lies within {WIDE:.0%}. All cells with their numbers: [cells.csv](cells.csv).", ""]
@@ -275,6 +342,7 @@ def page(found, lasthop):
               [[f"{row['tcp']}, SACK {row['sack']}, {row['way']}, {row['rate']} Mbit/s, {row['rtt']} ms, loss {row['loss']}",
                 str(row["pairs"]), f"{row['gain']:.2f} ({row['low']:.2f}-{row['high']:.2f})",
                 f"{row['plain']:.2f}", f"{row['snoop-modern']:.2f}"] for row in slower])
+    out += compared(found, real)
     with open("docs/cells.md", "w") as file:
         file.write("\n".join(out).rstrip() + "\n")
     with open("docs/cells.svg", "w") as file:
@@ -284,20 +352,24 @@ def page(found, lasthop):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("lasthop")
+    parser.add_argument("--virtual", metavar="KERNEL")
     parser.add_argument("--cells", type=int, default=240)
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--renew", default="", metavar="BUILD[:VALUE,...]")
     parser.add_argument("--only", choices=["page"])
     arguments = parser.parse_args()
     lasthop = os.path.realpath(arguments.lasthop)
+    virtual = arguments.virtual and os.path.realpath(arguments.virtual)
     os.chdir(os.path.join(os.path.dirname(__file__), ".."))
     deadline = time.time() + 60 * arguments.minutes if arguments.minutes else None
-    rows = recorded()
     if arguments.only != "page":
-        measure_all(lasthop, drawn(arguments.cells), rows, arguments.renew, deadline)
+        world = World.of(lasthop, virtual)
+        rows = recorded(world.records)
+        measure_all(world, drawn(arguments.cells), rows, arguments.renew, deadline)
+    rows = list(recorded(RECORDS).values())
     if rows:
-        page(list(rows.values()), lasthop)
-    sys.exit(any(row["verdict"] == "slower" for row in rows.values()))
+        page(rows, recorded(RECORDS_IN_REAL_TIME), lasthop)
+    sys.exit(any(row["verdict"] == "slower" for row in rows))
 
 
 if __name__ == "__main__":

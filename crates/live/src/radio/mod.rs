@@ -205,8 +205,8 @@ impl Emulator {
             let next = [self.air.next_event(), self.next_transition.map(|(at, _)| at)];
             let next = next.into_iter().flatten().min();
             let until = self.clock.zip(next).map(|(clock, at)| clock.monotonic_at(at));
-            let rung = self.poll.wait(until)?.contains(BELL);
-            if rung {
+            let ready = self.poll.wait(until)?;
+            if ready.contains(BELL) {
                 while rustix::io::read(&self.rings, &mut [0_u8; 16]).is_ok_and(|count| count > 0) {}
                 loop {
                     match orders.try_recv() {
@@ -219,7 +219,9 @@ impl Emulator {
             }
             self.on_transitions();
             for port in Port::ALL {
-                self.take(port)?;
+                if ready.contains(port as u64) {
+                    self.take(port)?;
+                }
             }
             self.send_due();
         }

@@ -203,8 +203,14 @@ impl Memory {
         // SAFETY: a new mapping, placed by the kernel; it is unmapped in `drop` only.
         let start =
             unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd, 0) };
-        match NonNull::new(start.cast::<u8>()) {
-            Some(memory) if start != libc::MAP_FAILED => Ok(Memory { start: memory, bytes }),
+        let memory = match NonNull::new(start.cast::<u8>()) {
+            Some(start_of) if start != libc::MAP_FAILED => Memory { start: start_of, bytes },
+            _ => return Err(io::Error::last_os_error()),
+        };
+        // Nobody but this process reads it: the programs that it starts do not get it.
+        // SAFETY: the mapping just made, and only its inheritance changes.
+        match unsafe { libc::madvise(start, bytes, libc::MADV_DONTFORK) } {
+            0 => Ok(memory),
             _ => Err(io::Error::last_os_error()),
         }
     }

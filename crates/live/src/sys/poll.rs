@@ -51,7 +51,10 @@ impl Poll {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags).context("make a timer")?;
         let poll = Poll { epoll, timer, armed: None };
-        poll.add(&poll.timer, TIMER)?;
+        // Told once for each time that it expires, so that nobody has to read it.
+        let (data, flags) = (epoll::EventData::new_u64(TIMER), epoll::EventFlags::IN);
+        epoll::add(&poll.epoll, &poll.timer, data, flags | epoll::EventFlags::ET)
+            .context("watch the timer")?;
         Ok(poll)
     }
 
@@ -87,8 +90,6 @@ impl Poll {
                 for event in events.iter() {
                     let token = event.data.u64();
                     if token == TIMER {
-                        // A one-shot timer: reading it only clears its readiness.
-                        let _expirations = rustix::io::read(&self.timer, &mut [0_u8; 8]);
                         self.armed = None;
                     } else {
                         let wrong = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
