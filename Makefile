@@ -1,7 +1,7 @@
 # The binary does the work; this file only names it. `make help` lists the targets.
 LASTHOP = $(or $(CARGO_TARGET_DIR),target)/release/lasthop
 
-.PHONY: help demo test bench bench-live profile measure cells validate papers lab soak build clean
+.PHONY: help demo test bench bench-live profile kernel measure cells validate papers lab soak build clean
 help:        ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -25,11 +25,16 @@ bench-live:  ## the daemon's back ends beside the kernel's own forwarding (about
 profile: build ## where the simulator's time goes, by crate and function (needs perf)
 	bash bench/profile.sh $(LASTHOP)
 
-measure: build ## docs/measurements.md and docs/when-not.md, on this machine (two hours; stops and goes on)
-	python3 bench/measure.py $(LASTHOP)
+KERNEL = $(or $(CARGO_TARGET_DIR),target)/linux
+kernel:      ## a user-mode kernel in virtual time, from SOURCE=linux-source.tar.xz (8 minutes)
+	@test -n "$(SOURCE)" || { echo "make kernel SOURCE=/usr/src/linux-source-7.2.tar.xz (apt-get install linux-source-7.2), or a tarball of kernel.org"; exit 2; }
+	bash bench/virtual/build.sh $(SOURCE) $(KERNEL)
 
-cells: build ## who is helped and who is not, real kernels, 240 cells; renews docs/cells.md (two hours)
-	python3 bench/cells.py $(LASTHOP)
+measure: build ## docs/measurements.md and docs/when-not.md, with `make kernel` (two hours; stops and goes on)
+	python3 bench/measure.py $(LASTHOP) --virtual $(KERNEL)
+
+cells: build ## who is helped and who is not, 240 cells, with `make kernel`; renews docs/cells.md (three hours)
+	python3 bench/cells.py $(LASTHOP) --virtual $(KERNEL)
 
 validate: build ## the simulator's senders against the kernel's; renews docs/validation.md (up to an hour)
 	bash bench/validate.sh $(LASTHOP)

@@ -69,6 +69,8 @@ class World:
     @classmethod
     def of(cls, lasthop, virtual):
         kernel = os.uname().release.split("-")[0]
+        if virtual and not os.access(virtual, os.X_OK):
+            sys.exit(f"no kernel at {virtual}: bench/virtual/build.sh SOURCE.tar.xz {virtual} makes one")
         if virtual:
             kernel = subprocess.run([virtual, "--version"], capture_output=True, text=True, check=True).stdout
         return cls(lasthop, virtual, kernel.strip())

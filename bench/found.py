@@ -18,7 +18,8 @@ def kept(run):
     late = run.get("radio_late_s")
     return {key: run[key] for key in OF_RUN if key in run} | {
         "late_s": late and late["p99"],
-        "stalls_s": [stall for of in run["streams"] for stall in of["stalls_after_outage_s"]],
+        "stalls_s": [stall for of in run["streams"]
+                     for stall in of.get("stalls_after_outage_s", [])],
         "probe_bytes": (daemon.get("scheme") or {}).get("probe_bytes") if daemon else None,
         "packets": sum(daemon["packets"][key] for key in ("taken", "seen")) if daemon else None}
 

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """Measures everything that docs/measurements.md shows and writes that file, and docs/when-not.md.
 
-Real kernels, the real daemon, our emulated radio. Needs root (or user namespaces) and an otherwise
-idle machine. What was found stands in docs/measurements, run by run. It may be stopped at any time
-and goes on, on any machine: a table whose command and build are those of its record there is not
-measured again.
+Real kernels, the real daemon, our emulated radio. With --virtual all but what processors take is
+measured in a user-mode kernel whose time is virtual (bench/virtual/build.sh makes one), a table on
+each processor; that needs neither root nor an idle machine, the others do. What was found stands in
+docs/measurements, run by run. It may be stopped at any time and goes on, on any machine: a table
+whose command and build are those of its record there is not measured again.
 
-    bench/measure.py LASTHOP [--minutes M] [--tables NAME,...] [--fresh] [--only page]
+    bench/measure.py LASTHOP [--virtual KERNEL] [--minutes M] [--tables NAME,...] [--fresh]
+                     [--only page|virtual]
 
---minutes stops it by itself between two tables, --tables measures these only, --fresh forgets what
-was measured, --only page writes the page of what is there.
+--minutes begins no table after that, --tables measures these only, --fresh forgets what was measured,
+--only virtual leaves out what is not measured in virtual time, --only page writes the page of what is
+there.
 """
 import argparse
+import concurrent.futures
 import csv
 import hashlib
 import json
@@ -33,8 +37,9 @@ DECIDES = ["wire", "sansio", "link", "trace", "tcp", "schemes", "node", "live"]
 
 HEAD = """# Measurements
 
-Made by `make measure` on one machine: unmodified Linux TCPs in network namespaces, the real daemon
-at the base station, our emulated radio. `lasthop lab` compares every byte by SHA-256; rows of the
+Made by `make measure`: unmodified Linux TCPs in network namespaces, the real daemon at the base
+station, our emulated radio; most of it in a user-mode kernel whose time is virtual: it passes only
+while nobody has anything to do, so that nobody is late, and processors cost nothing. `lasthop lab` compares every byte by SHA-256; rows of the
 simulator say `sim`. A table stands below the command that makes it, and says when it was made and how late
 the emulated radio was: 99 of 100 frames of the worst run were no later than that.
 """
@@ -62,41 +67,54 @@ def is_done(table, built):
     return bool(record) and (record["command"], record["build"]) == (table.command(), built)
 
 
-def measure(table, lasthop, built):
+def measure(table, world, built, processor):
     """Runs a table's command and keeps what it found."""
     out = os.path.join(RUNS, table.name)
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
     began = time.time()
-    result = subprocess.run(table.argv(lasthop, out), capture_output=True, text=True)
+    virtual = table.can_be_virtual and world.virtual
+    command = table.argv(world.lasthop, out, virtual)
+    command = ["bench/virtual/run.sh", virtual, *command] if virtual else command
+    result = subprocess.run(command, capture_output=True, text=True,
+                            env={**os.environ, "CPU": str(processor)})
     # 1: a check failed, which the page says.
     if result.returncode not in (0, 1):
         sys.exit(f"measure: {table.command()}\n{result.stderr or result.stdout}")
     record = {"command": table.command(), "build": built, "seconds": time.time() - began,
               "commit": git("rev-parse", "--short=12", "HEAD").strip(),
-              "kernel": os.uname().release, "date": time.strftime("%F", time.gmtime()),
+              "kernel": f"{world.kernel} in virtual time" if virtual else os.uname().release,
+              "date": time.strftime("%F", time.gmtime()),
               "passed": result.returncode == 0, "text": result.stdout}
     Found.of_runs(out, record).write(table.name)
     return record["seconds"]
 
 
-def measure_all(wanted, lasthop, minutes):
-    built = build(lasthop)
+def measure_all(wanted, world, minutes):
+    """Measures the tables that are not measured yet: first those in virtual time, one on each
+    processor, then the others, one by one."""
+    built = build(world.lasthop)
     left = [table for table in wanted if not is_done(table, built)]
-    begun, spent, guessed = time.time(), 0.0, 0.0
-    for number, table in enumerate(left, 1):
-        # The guesses, corrected by how wrong they were so far.
-        pace = spent / guessed if guessed else 1.0
-        need = pace * table.seconds
-        if minutes and number > 1 and time.time() - begun + need > 60 * minutes:
-            print(f"measure: stopped with {len(left) - number + 1} of {len(wanted)} tables to do; "
-                  "run it again to go on", file=sys.stderr)
-            return
-        rest = pace * sum(table.seconds for table in left[number - 1:])
-        print(f"measure: {number} of {len(left)}: {table.name}, about {need / 60:.0f} min; "
-              f"{rest / 60:.0f} min left", file=sys.stderr)
-        took = measure(table, lasthop, built)
-        spent, guessed = spent + took, guessed + table.seconds
+    deadline = time.time() + 60 * minutes if minutes else None
+    done = []
+
+    def go_on(tables_left, processor):
+        while tables_left and not (deadline and time.time() > deadline):
+            table = tables_left.pop(0)
+            print(f"measure: {table.name}, {len(done)} of {len(left)} done", file=sys.stderr)
+            took = measure(table, world, built, processor)
+            done.append(table)
+            print(f"measure: {table.name} took {took / 60:.1f} min", file=sys.stderr)
+
+    virtual = [table for table in left if table.can_be_virtual and world.virtual]
+    others = [table for table in left if table not in virtual]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for worker in [pool.submit(go_on, virtual, each) for each in range(os.cpu_count())]:
+            worker.result()
+    go_on(others, 0)
+    if len(done) < len(left):
+        print(f"measure: stopped with {len(left) - len(done)} of {len(wanted)} tables to do; "
+              "run it again to go on", file=sys.stderr)
 
 
 def shown(table):
@@ -181,14 +199,17 @@ def page():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("lasthop")
+    parser.add_argument("--virtual", metavar="KERNEL")
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--tables", metavar="NAME,...")
     parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--only", choices=["page"])
+    parser.add_argument("--only", choices=["page", "virtual"])
     arguments = parser.parse_args()
     lasthop = os.path.realpath(arguments.lasthop)
+    world = cells.World.of(lasthop, arguments.virtual and os.path.realpath(arguments.virtual))
     os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-    wanted = tables.all_tables()
+    wanted = [table for table in tables.all_tables()
+              if table.can_be_virtual or arguments.only != "virtual"]
     if arguments.tables:
         names = arguments.tables.split(",")
         unknown = set(names) - {table.name for table in wanted}
@@ -200,7 +221,7 @@ def main():
         for table in wanted:
             Found.forget(table.name)
     if arguments.only != "page":
-        measure_all(wanted, lasthop, arguments.minutes)
+        measure_all(wanted, world, arguments.minutes)
     page()
     print(f"wrote {PAGE} and {WHEN_NOT}", file=sys.stderr)
 

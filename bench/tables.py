@@ -24,12 +24,15 @@ class Table:
     show: Callable = None
     is_text: bool = False
     title: str = ""
+    # What processors take is not measured where they are never busy.
+    can_be_virtual: bool = True
 
-    def argv(self, lasthop, out):
-        return [lasthop, "lab", *self.arguments, "--jobs", str(self.lanes), "--quiet", "--out", out]
+    def argv(self, lasthop, out, virtual):
+        jobs = 1 if virtual else self.lanes
+        return [lasthop, "lab", *self.arguments, "--jobs", str(jobs), "--quiet", "--out", out]
 
     def command(self):
-        return " ".join(["lasthop", "lab", *self.arguments, "--jobs", str(self.lanes)])
+        return " ".join(["lasthop", "lab", *self.arguments])
 
 
 @dataclass
@@ -42,8 +45,9 @@ class Script:
     show: Callable = None
     is_text: bool = False
     title: str = ""
+    can_be_virtual: bool = False
 
-    def argv(self, lasthop, out):
+    def argv(self, lasthop, out, _virtual):
         return self.argv_of(lasthop, out)
 
     def command(self):
@@ -423,7 +427,7 @@ many share a system call.""", [
                             "--rtt", "60ms", "--queue", "500p", "--ber", "none", "--loss",
                             "none,0.1%", "--outage", "none", "--tcp", "cubic", "--schemes",
                             "plain,observe,snoop,snoop-modern", "--duration", "5s", "--seeds", "5",
-                            "--no-prediction"], 1, 250, processor_table),
+                            "--no-prediction"], 1, 250, processor_table, can_be_virtual=False),
         Script("bench-live", lambda lasthop, out: [
             "bash", os.path.join(HERE, "live.sh"), "--json", os.path.join(os.path.abspath(out),
                                                                           "bench.json")],
