@@ -26,11 +26,11 @@ step cargo test --locked --workspace
 # A workspace of its own, whose targets so are built at least.
 step cargo check --locked --manifest-path fuzz/Cargo.toml
 step env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace
-step cargo build --release --locked -p lasthop-cli
+step cargo build --profile checked --locked -p lasthop-cli
 target=${CARGO_TARGET_DIR:-target}
-step "$target/release/lasthop" compare scenarios/flicker.toml --seeds 4 --quiet --out "$target/demo"
-step bash bench/papers.sh "$target/release/lasthop" --check
+step "$target/checked/lasthop" compare scenarios/flicker.toml --seeds 4 --quiet --out "$target/demo"
+step bash bench/papers.sh "$target/checked/lasthop" --check
 rm -rf "$target/sweep"
-step "$target/release/lasthop" sweep studies/tiny.toml --quiet --out "$target/sweep"
+step "$target/checked/lasthop" sweep studies/tiny.toml --quiet --out "$target/sweep"
 step cargo check --locked -p lasthop-cli --no-default-features # as `make demo` builds it
 step bash web/check.sh "$target/demo/report.html"
