@@ -1,7 +1,7 @@
 # The binary does the work; this file only names it. `make help` lists the targets.
 LASTHOP = $(or $(CARGO_TARGET_DIR),target)/release/lasthop
 
-.PHONY: help demo test bench bench-live profile kernel measure cells validate papers lab soak build clean
+.PHONY: help demo test bench bench-live profile kernel unit measure cells validate papers lab soak build clean
 help:        ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -29,6 +29,9 @@ KERNEL = $(or $(CARGO_TARGET_DIR),target)/linux
 kernel:      ## a user-mode kernel in virtual time, from SOURCE=linux-source.tar.xz (8 minutes)
 	@test -n "$(SOURCE)" || { echo "make kernel SOURCE=/usr/src/linux-source-7.2.tar.xz (apt-get install linux-source-7.2), or a tarball of kernel.org"; exit 2; }
 	bash bench/virtual/build.sh $(SOURCE) $(KERNEL)
+
+unit: build  ## the gateway's unit under a real systemd, with `make kernel` (a minute)
+	bash bench/virtual/run.sh $(KERNEL) bench/virtual/unit.sh $(LASTHOP)
 
 measure: build ## docs/measurements.md and docs/when-not.md, with `make kernel` (two hours; stops and goes on)
 	python3 bench/measure.py $(LASTHOP) --virtual $(KERNEL)
