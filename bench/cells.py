@@ -327,12 +327,14 @@ def page(found, real, lasthop):
            f"its 95 % interval lies beyond {MARGIN:.0%}; *level*: it lies within {WIDE:.0%}. All cells with their numbers: [cells.csv](cells.csv).", ""]
     out += ["![Gain by loss, for each rate and round trip](cells.svg)", ""]
     head = ["", "cells", "gain", "over tuned sysctls", *VERDICTS, "best of four"]
-    lines = by(found, "way", "") + by(found, "tcp", "") + by(found, "sack", "SACK")
-    lines += by(found, "loss", "loss") + by(found, "rate", "Mbit/s") + by(found, "rtt", "RTT ms")
+    down = [row for row in found if row["way"] == "down"]
+    lines = by(found, "way", "")
+    for key, label in [("tcp", ""), ("sack", "SACK"), ("loss", "loss"), ("rate", "Mbit/s"), ("rtt", "RTT ms")]:
+        lines += by(down, key, f"down, {label}".rstrip())
     table(out, head, lines)
     out += ["## Does not help when", ""]
     ups = [row for row in found if row["way"] == "up"]
-    level = [row for row in found if row["verdict"] == "level" and row["way"] == "down"]
+    level = [row for row in down if row["verdict"] == "level"]
     lossless = sum(row["loss"] == "none" for row in level)
     out += [f"- Nothing is lost: {lossless} of {len(level)} level cells down have no loss.",
             f"- Data goes up: of {len(ups)} cells {sum(row['verdict'] == 'faster' for row in ups)} are faster. The sender",

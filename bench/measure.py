@@ -3,9 +3,10 @@
 
 Real kernels, the real daemon, our emulated radio. With --virtual all but what processors take is
 measured in a user-mode kernel whose time is virtual (bench/virtual/build.sh makes one), a table on
-each processor; that needs neither root nor an idle machine, the others do. What was found stands in
-docs/measurements, run by run. It may be stopped at any time and goes on, on any machine: a table
-whose command and build are those of its record there is not measured again.
+each processor; that needs neither root nor an idle machine, the others do, and what they find is not
+kept if most of their runs were late. What was found stands in docs/measurements, run by run. It may
+be stopped at any time and goes on, on any machine: a table whose command and build are those of its
+record there is not measured again.
 
     bench/measure.py LASTHOP [--virtual KERNEL] [--minutes M] [--tables NAME,...] [--fresh]
                      [--only page|virtual]
@@ -68,7 +69,7 @@ def is_done(table, built):
 
 
 def measure(table, world, built, processor):
-    """Runs a table's command and keeps what it found."""
+    """Runs a table's command and keeps what it found; how long it took. None if it ran late."""
     out = os.path.join(RUNS, table.name)
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
@@ -86,7 +87,13 @@ def measure(table, world, built, processor):
               "kernel": f"{world.kernel} in virtual time" if virtual else os.uname().release,
               "date": time.strftime("%F", time.gmtime()),
               "passed": result.returncode == 0, "text": result.stdout}
-    Found.of_runs(out, record).write(table.name)
+    found = Found.of_runs(out, record)
+    late = [run for run in found.runs if run["late_s"] and run["late_s"] > cells.LATE]
+    if len(late) > len(found.runs) / 2:
+        print(f"measure: {table.name} is not kept: the radio was late in {len(late)} of "
+              f"{len(found.runs)} runs, others use the machine", file=sys.stderr)
+        return None
+    found.write(table.name)
     return record["seconds"]
 
 
@@ -103,8 +110,9 @@ def measure_all(wanted, world, minutes):
             table = tables_left.pop(0)
             print(f"measure: {table.name}, {len(done)} of {len(left)} done", file=sys.stderr)
             took = measure(table, world, built, processor)
-            done.append(table)
-            print(f"measure: {table.name} took {took / 60:.1f} min", file=sys.stderr)
+            if took is not None:
+                done.append(table)
+                print(f"measure: {table.name} took {took / 60:.1f} min", file=sys.stderr)
 
     virtual = [table for table in left if table.can_be_virtual and world.virtual]
     others = [table for table in left if table not in virtual]

@@ -47,8 +47,8 @@ class Script:
     title: str = ""
     can_be_virtual: bool = False
 
-    def argv(self, lasthop, out, _virtual):
-        return self.argv_of(lasthop, out)
+    def argv(self, lasthop, out, virtual):
+        return self.argv_of(lasthop, out, 1 if virtual else 8)
 
     def command(self):
         return self.line
@@ -404,9 +404,10 @@ have a second path (4 Mbit/s, no delay of its own: better than any real second r
 kernel takes the first for dead, or all the time. Measured at the application. *After outage*: from
 the radio's return to the next byte read; *longest silence*: without a byte, the outage included.
 What arrived is not compared there.""", [
-        Script("mptcp", lambda lasthop, out: [
-            sys.executable, os.path.join(HERE, "mptcp.py"), lasthop, "--out",
-            os.path.join(out, "mptcp.json")], "bench/mptcp.py lasthop", 420, mptcp_table)]),
+        Script("mptcp", lambda lasthop, out, lanes: [
+            sys.executable, os.path.join(HERE, "mptcp.py"), lasthop, "--lanes", str(lanes), "--out",
+            os.path.join(out, "mptcp.json")], "bench/mptcp.py lasthop", 420, mptcp_table,
+               can_be_virtual=True)]),
     Section("A neighbour on the same radio", """
 Two mobile hosts, 10 Mbit/s shared, round trip 40 ms, a queue of 50 packets for both; each loss rate
 meets both alike. *First*: the base station serves the first host alone; *all*: both. *Against plain*:
@@ -428,7 +429,7 @@ many share a system call.""", [
                             "none,0.1%", "--outage", "none", "--tcp", "cubic", "--schemes",
                             "plain,observe,snoop,snoop-modern", "--duration", "5s", "--seeds", "5",
                             "--no-prediction"], 1, 250, processor_table, can_be_virtual=False),
-        Script("bench-live", lambda lasthop, out: [
+        Script("bench-live", lambda _lasthop, out, _lanes: [
             "bash", os.path.join(HERE, "live.sh"), "--json", os.path.join(os.path.abspath(out),
                                                                           "bench.json")],
                "bench/live.sh", 200, bench_table)]),
