@@ -87,10 +87,23 @@ impl Air {
     /// True if a probe of `bytes` bytes may be sent now; it is then booked. Over any time the
     /// probes take their share of the air at most, plus one probe.
     pub(super) fn admit(&mut self, bytes: u32, probe: &Probe, now: Instant) -> bool {
+        self.admit_if(bytes, BitRate::from_bps(0), probe, now)
+    }
+
+    /// The same for a flow that had this rate on the other way: the link's is no less, unless it is
+    /// known.
+    pub(super) fn admit_if(
+        &mut self,
+        bytes: u32,
+        had: BitRate,
+        probe: &Probe,
+        now: Instant,
+    ) -> bool {
         if self.balanced_at > now {
             return false;
         }
-        let air_time = self.rate(probe).time_for(bytes);
+        let rate = probe.link_rate.unwrap_or_else(|| self.rate(probe).max(had));
+        let air_time = rate.time_for(bytes);
         self.balanced_at = now + air_time * 1_000_000 / u64::from(probe.air_share_ppm.max(1));
         true
     }

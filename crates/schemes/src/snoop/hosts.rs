@@ -221,6 +221,8 @@ impl Agent {
                 Fate::Keep
             });
         }
+        let context = (&*self.config, &mut self.shared, &mut *sink);
+        self.uplinks.on_host_back(address, context, now);
     }
 
     /// The link is probably back, for flows on which nothing was heard.
@@ -233,6 +235,7 @@ impl Agent {
                 Fate::Keep
             });
         }
+        self.uplinks.on_hint((&*self.config, &mut self.shared, &mut *sink), now);
     }
 
     /// A flow is silent. That of a host that answers others waits for as long as they do.

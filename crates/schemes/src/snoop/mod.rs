@@ -41,6 +41,7 @@ mod indifference;
 mod mirror;
 mod nack;
 mod ramp;
+mod recall;
 mod repair;
 mod resend;
 mod restart;
@@ -349,7 +350,11 @@ impl Agent {
                 self.on_silence(slot, sink, now);
             }
         }
-        self.uplinks.on_timer((&self.config, &mut self.shared, sink), now);
+        let heard_at = |key: &FlowKey| {
+            let slot = self.index.get(&key.reversed())?;
+            Some(self.flows.get(slot as usize)?.as_ref()?.mobile_at)
+        };
+        self.uplinks.on_timer(heard_at, (&self.config, &mut self.shared, sink), now);
     }
 
     #[cold]
@@ -372,6 +377,12 @@ impl Agent {
             Notice::ForgetFlow(key) => return self.forget_connection(&key),
             _ => return,
         };
+        let address = match notice {
+            Notice::MobileDown(address) | Notice::MobileUp(address) => Some(address),
+            _ => None,
+        };
+        let context = (&*self.config, &mut self.shared, &mut *sink);
+        self.uplinks.on_notice((address, is_away), context, now);
         for slot in slots {
             self.with_flow(slot, sink, |flow, context| {
                 match is_away {

@@ -24,10 +24,11 @@
 use super::config::{Config, Nack, StandAside};
 use super::handshake::SackUse;
 use super::uplink::{Arrival, Fixed, Reason, Uplink};
-use super::{Agent, Shared, limit, range, rule};
+use super::{Agent, Shared, limit, range, recall, rule};
 use core::net::IpAddr;
 use sansio::{
-    Cause, Event, EventKind, FlowIndex, FlowKey, Instant, Packet, Payload, Side, Sink, TimerQueue,
+    Cause, Event, EventKind, FlowIndex, FlowKey, Instant, Packet, PacketId, Payload, Side, Sink,
+    TimerQueue,
 };
 use wire::ip;
 use wire::tcp::{self, Flags, Header, Options, Seq, TcpOption};
@@ -149,14 +150,62 @@ impl Uplinks {
         };
         let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         flow.active_at = now;
-        if flow.aside.is_none() {
-            if has_foreign_options(tcp) {
-                stand_aside(flow, Reason::Unforgeable, shared, sink);
-            } else {
-                note_data(flow, (packet, range), (config, shared, sink), now);
+        if flow.aside != Some(Reason::Unforgeable) && has_foreign_options(tcp) {
+            stand_aside(flow, Reason::Unforgeable, shared, sink);
+        }
+        match flow.aside {
+            None => note_data(flow, (packet, range), (config, shared, sink), now),
+            Some(_) => flow.follow(range.1, now),
+        }
+        let is_back = flow.recall.on_data(tcp.flags.contains(Flags::PSH), config, now);
+        self.schedule(slot, config, now);
+        if is_back {
+            self.on_host_back(key.source.address, (config, shared, sink), now);
+        }
+    }
+
+    /// The mobile host was silent, and is heard.
+    #[cold]
+    pub(super) fn on_host_back(
+        &mut self,
+        address: IpAddr,
+        (config, shared, sink): (&Config, &mut Shared, &mut impl Sink),
+        now: Instant,
+    ) {
+        for flow in self.flows.iter_mut().flatten() {
+            if flow.key.source.address == address {
+                recall::on_host_back(flow, (config, shared, sink), now);
             }
         }
-        self.schedule(slot, config, now);
+    }
+
+    /// A hint says that the link is back.
+    pub(super) fn on_hint(
+        &mut self,
+        (config, shared, sink): (&Config, &mut Shared, &mut impl Sink),
+        now: Instant,
+    ) {
+        for flow in self.flows.iter_mut().flatten() {
+            recall::on_host_back(flow, (config, shared, sink), now);
+        }
+    }
+
+    /// A notice: this mobile host, or all, are out of reach, or back.
+    pub(super) fn on_notice(
+        &mut self,
+        (address, is_away): (Option<IpAddr>, bool),
+        (config, shared, sink): (&Config, &mut Shared, &mut impl Sink),
+        now: Instant,
+    ) {
+        for flow in self.flows.iter_mut().flatten() {
+            if address.is_some_and(|address| flow.key.source.address != address) {
+                continue;
+            }
+            match is_away {
+                true => recall::on_link_down(flow, now),
+                false => recall::on_link_up(flow, (config, shared, sink), now),
+            }
+        }
     }
 
     fn create(&mut self, key: FlowKey, start: Seq, sack_use: Option<SackUse>, now: Instant) -> u32 {
@@ -204,13 +253,16 @@ impl Uplinks {
         if is_lost_beyond && flow.aside.is_none() && is_modern {
             stand_aside(flow, Reason::WiredLoss, shared, sink);
         }
-        if flow.is_finished() {
-            self.forget(&key);
+        match flow.is_finished() {
+            true => self.forget(&key),
+            false => self.schedule(slot, config, now),
         }
     }
 
+    /// `heard_at`: when an ACK of this flow's mobile host passed last that is of the other direction.
     pub(super) fn on_timer(
         &mut self,
+        heard_at: impl Fn(&FlowKey) -> Option<Instant>,
         (config, shared, sink): (&Config, &mut Shared, &mut impl Sink),
         now: Instant,
     ) {
@@ -229,16 +281,27 @@ impl Uplinks {
                 // The next one only after as long a silence again.
                 flow.heard_at = now;
             }
-            self.schedule(slot, config, now);
+            if recall::next_at(flow, config).is_some_and(|at| at <= now) {
+                flow.heard_at = flow.heard_at.max(heard_at(&flow.key).unwrap_or(Instant::ZERO));
+            }
+            let mut not_before = now;
+            if recall::next_at(flow, config).is_some_and(|at| at <= now) {
+                not_before = recall::on_due(flow, (config, shared, sink), now).unwrap_or(now);
+            }
+            self.schedule_not_before(slot, not_before, config);
         }
     }
 
     /// Sets the flow's place in the timer queue: earlier if need be, later when it fires.
     fn schedule(&mut self, slot: u32, config: &Config, now: Instant) {
+        self.schedule_not_before(slot, now, config);
+    }
+
+    fn schedule_not_before(&mut self, slot: u32, not_before: Instant, config: &Config) {
         let Some(flow) = self.flows.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let idle = flow.active_at + config.flow_idle;
-        let at = silence_ends_at(flow, &config.nack).map_or(idle, |silence| silence.min(idle));
-        let at = at.max(now);
+        let acts_at = [silence_ends_at(flow, &config.nack), recall::next_at(flow, config)];
+        let at = acts_at.into_iter().flatten().fold(idle, Instant::min).max(not_before);
         if flow.queued_at.is_none_or(|queued| at < queued) {
             flow.queued_at = Some(at);
             self.timers.set(slot, at);
@@ -294,27 +357,28 @@ fn nack(
     now: Instant,
 ) {
     let Some(fixed) = flow.fixed else { return };
-    let mut options = Options::default();
-    if let Some(timestamps) = fixed.timestamps {
-        let pushed = options.push_timestamps(timestamps);
-        debug_assert!(pushed.is_ok(), "nothing else is there");
-    }
+    let mut options = fixed.options();
     let blocks = flow.tell(&config.nack, now);
     if blocks.is_empty() {
         return;
     }
     options.push_sack(&blocks);
-    let id = sink.new_id();
     let ack = in_the_name_of_the_fixed_host(flow.key, &fixed, options);
-    let mut ack = Packet::tcp(id, ack.0, ack.1, Payload::EMPTY);
-    ack.parent = Some(fixed.packet);
-    ack.cause = Cause::AgentAck;
+    let ack = ack_alone(sink.new_id(), ack, &fixed);
     shared.statistics.nacks += 1;
-    rule(sink, flow.key, Some(id), ("SNOOP-NACK-2", why, blocks.len() as u64));
+    rule(sink, flow.key, Some(ack.id), ("SNOOP-NACK-2", why, blocks.len() as u64));
     sink.send(Side::RADIO, config.retransmission_priority, ack.into());
 }
 
-fn in_the_name_of_the_fixed_host(
+/// A packet of ours with what the fixed host last said.
+pub(super) fn ack_alone(id: PacketId, (ip, tcp): (ip::Header, Header), fixed: &Fixed) -> Packet {
+    let mut ack = Packet::tcp(id, ip, tcp, Payload::EMPTY);
+    ack.parent = Some(fixed.packet);
+    ack.cause = Cause::AgentAck;
+    ack
+}
+
+pub(super) fn in_the_name_of_the_fixed_host(
     key: FlowKey,
     fixed: &Fixed,
     options: Options,

@@ -6,8 +6,9 @@
 
 use super::config::{Nack, Reach};
 use super::flow::{ECN_FLAGS, WiredRoundTrip};
-use sansio::{Duration, FlowKey, Instant, Packet, PacketId};
-use wire::tcp::{Flags, Header, SackBlock, Seq, Timestamps};
+use super::recall::Recall;
+use sansio::{BitRate, Duration, FlowKey, Instant, Packet, PacketId};
+use wire::tcp::{Flags, Header, Options, SackBlock, Seq, Timestamps};
 
 /// Gaps of one flow that are followed (MOD-14). Beyond it the flow begins anew, with nothing known.
 const GAPS_MAX: usize = 64;
@@ -23,9 +24,10 @@ pub(super) struct Uplink {
     seen: Seq,
     /// From here on, all that is below `seen` and in no gap has passed here.
     known_from: Seq,
-    /// Where the mobile host went on after a pause, and how much it sent before that at once;
-    /// `None` before the first pause.
+    /// Where the mobile host went on after a pause, and when, and how much it sent before that at
+    /// once; `None` before the first pause.
     message: Seq,
+    message_at: Instant,
     usual_bytes: Option<u32>,
     /// What is missing below `seen`, in order of sequence.
     gaps: Vec<Gap>,
@@ -43,6 +45,8 @@ pub(super) struct Uplink {
     pub(super) wired: WiredRoundTrip,
     /// Last packet of the mobile host with data.
     pub(super) heard_at: Instant,
+    /// Whether the last ACK has reached the mobile host.
+    pub(super) recall: Recall,
     /// Last packet of either host.
     pub(super) active_at: Instant,
     /// Told gaps of which the data came, and those of them of which it came twice.
@@ -113,6 +117,16 @@ pub(super) enum Reason {
 }
 
 impl Fixed {
+    /// The options of an ACK in its name, but for SACK blocks.
+    pub(super) fn options(&self) -> Options {
+        let mut options = Options::default();
+        if let Some(timestamps) = self.timestamps {
+            let pushed = options.push_timestamps(timestamps);
+            debug_assert!(pushed.is_ok(), "nothing else is there");
+        }
+        options
+    }
+
     /// SACK blocks that an ACK in its name has room for (RFC 2018, section 3).
     pub(super) fn room(&self) -> usize {
         if self.timestamps.is_some() { 3 } else { 4 }
@@ -150,6 +164,7 @@ impl Uplink {
             seen: start,
             known_from: start,
             message: start,
+            message_at: now,
             usual_bytes: None,
             gaps: Vec::new(),
             late: Vec::new(),
@@ -159,6 +174,7 @@ impl Uplink {
             air: WiredRoundTrip::default(),
             wired: WiredRoundTrip::default(),
             heard_at: now,
+            recall: Recall::default(),
             active_at: now,
             judged: 0,
             unneeded: 0,
@@ -214,13 +230,31 @@ impl Uplink {
         }
     }
 
+    /// Takes note of data of a flow that is told nothing.
+    pub(super) fn follow(&mut self, end: Seq, now: Instant) {
+        self.heard_at = now;
+        self.note_pause(now);
+        self.seen = self.seen.max(end);
+    }
+
+    /// How much it sent without a pause.
+    pub(super) fn sent_at_once(&self) -> u32 {
+        self.seen.since(self.message)
+    }
+
+    /// At which rate it did; bursts of less than 0.1 s are no rate.
+    pub(super) fn rate(&self) -> BitRate {
+        let millis = self.heard_at.since(self.message_at).as_millis().max(100);
+        BitRate::from_bps(u64::from(self.sent_at_once()) * 8_000 / millis)
+    }
+
     /// The mobile host goes on: after a pause, if all was acknowledged long enough ago.
     fn note_pause(&mut self, now: Instant) {
         let Some(fixed) = self.fixed.filter(|fixed| fixed.ack == self.seen) else { return };
         let answered_within = self.air.shortest().unwrap_or_default() * 4;
         if now.since(fixed.at) > PAUSE.max(answered_within) {
             self.usual_bytes = Some(self.seen.since(self.message));
-            self.message = self.seen;
+            (self.message, self.message_at) = (self.seen, now);
         }
     }
 
@@ -288,6 +322,7 @@ impl Uplink {
         });
         if before != Some(header.ack) {
             self.duplicates = 0;
+            self.recall.on_acknowledged(now);
             self.on_acknowledged(header.ack);
             return false;
         }

@@ -10,6 +10,7 @@ mod mirror;
 mod modern;
 mod nack;
 mod paper;
+mod recall;
 mod restart;
 mod timers;
 mod world;

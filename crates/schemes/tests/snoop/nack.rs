@@ -10,7 +10,7 @@ use std::ops::Range;
 use wire::tcp::{Flags, SackBlock, Seq, Timestamps, kind};
 
 /// A segment of the mobile host.
-fn up_with(drill: &mut Drill, range: Range<u32>, change: impl FnOnce(&mut Packet)) {
+pub(crate) fn up_with(drill: &mut Drill, range: Range<u32>, change: impl FnOnce(&mut Packet)) {
     drill.ack_with(0, |packet| {
         let (offset, length) = (u64::from(range.start), range.end - range.start);
         packet.payload = Payload::Virtual { stream: StreamId(2), offset, length };
@@ -19,7 +19,7 @@ fn up_with(drill: &mut Drill, range: Range<u32>, change: impl FnOnce(&mut Packet
 }
 
 /// Segments of 1000 bytes by their numbers, put at their places.
-fn segments(drill: &mut Drill, numbers: impl IntoIterator<Item = u32>) {
+pub(crate) fn segments(drill: &mut Drill, numbers: impl IntoIterator<Item = u32>) {
     for number in numbers {
         let seq = drill.seq(number * 1000);
         up_with(drill, number * 1000..number * 1000 + 1000, |packet| tcp_mut(packet).seq = seq);
@@ -27,7 +27,7 @@ fn segments(drill: &mut Drill, numbers: impl IntoIterator<Item = u32>) {
 }
 
 /// An ACK of the fixed host with SACK blocks.
-fn fixed_ack(drill: &mut Drill, ack: u32, blocks: &[(u32, u32)]) {
+pub(crate) fn fixed_ack(drill: &mut Drill, ack: u32, blocks: &[(u32, u32)]) {
     let id = sansio::Sink::new_id(&mut drill.sink);
     let mut packet = segment(id, FIXED, MOBILE, Flags::ACK);
     let block =
@@ -43,7 +43,7 @@ fn fixed_ack(drill: &mut Drill, ack: u32, blocks: &[(u32, u32)]) {
 }
 
 /// Both SYNs; each says if SACK is permitted.
-fn handshake(drill: &mut Drill, (mobile, fixed): (bool, bool)) {
+pub(crate) fn handshake(drill: &mut Drill, (mobile, fixed): (bool, bool)) {
     for (side, from, to, flags, sack) in [
         (Side::RADIO, MOBILE, FIXED, Flags::SYN, mobile),
         (Side::WIRED, FIXED, MOBILE, Flags::SYN.with(Flags::ACK), fixed),
