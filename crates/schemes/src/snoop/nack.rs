@@ -157,7 +157,10 @@ impl Uplinks {
             None => note_data(flow, (packet, range), (config, shared, sink), now),
             Some(_) => flow.follow(range.1, now),
         }
-        let is_back = flow.recall.on_data(tcp.flags.contains(Flags::PSH), config, now);
+        if range.1 == flow.highest() {
+            flow.recall.on_new_data(tcp.flags.contains(Flags::PSH));
+        }
+        let is_back = flow.recall.on_heard(config, now);
         self.schedule(slot, config, now);
         if is_back {
             self.on_host_back(key.source.address, (config, shared, sink), now);
@@ -214,7 +217,11 @@ impl Uplinks {
             Some(SackUse::Refused) => Some(Reason::NoSack),
             None => Some(Reason::NoHandshake),
         };
-        let flow = Some(Box::new(Uplink::new(key, start, aside, now)));
+        let mut flow = Box::new(Uplink::new(key, start, aside, now));
+        if aside.is_none() {
+            flow.recall.on_sack();
+        }
+        let flow = Some(flow);
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.flows[slot as usize] = flow;

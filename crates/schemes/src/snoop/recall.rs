@@ -10,8 +10,11 @@
 //! The base station has nothing that the mobile host's kernel lacks but this: an outage takes the
 //! last ACKs, too, those of data that had passed. Its sender waits for a timeout that doubles, up to
 //! the length of the outage once more. That ACK is news to it whenever it comes: it moves the window,
-//! and the sender goes on. Who has received it ignores it, and so would a sender of which nothing was
-//! under way: nothing can be done for either.
+//! and the sender goes on. Who has received it ignores it: nothing can be done for that one.
+//!
+//! A sender takes its timeouts for a mistake then, and repairs what the outage took by what SACK
+//! blocks show, with the window of before. Without SACK it would repair a hole for each round trip:
+//! its own timeout is the faster way (measured at 20 Mbit/s, 32 ms, reno: 6.4 Mbit/s instead of 10.1).
 //!
 //! Nobody says whether silence is an outage or the end of what there was to send. So the pauses
 //! between two ACKs grow with the silence, slowly, and sooner if the last data ended what an
@@ -29,6 +32,8 @@ use sansio::{Duration, Instant, Side, Sink};
 pub(super) struct Recall {
     /// When the fixed host's highest ACK first passed; `None` before one did.
     acked_at: Option<Instant>,
+    /// The fixed host's ACKs show holes by SACK blocks.
+    has_sack: bool,
     /// The last new data ended what an application had written.
     is_written: bool,
     /// When the ACK was repeated last in this silence.
@@ -45,14 +50,28 @@ const PART_OF_SILENCE: u64 = 1024;
 const PART_IF_WRITTEN: u64 = 32;
 
 impl Recall {
+    /// SACK is agreed on, or its blocks were seen.
+    pub(super) fn on_sack(&mut self) {
+        self.has_sack = true;
+    }
+
     /// The fixed host acknowledged more.
     pub(super) fn on_acknowledged(&mut self, now: Instant) {
         self.acked_at = Some(now);
     }
 
-    /// Data came; `is_written`: with PSH. True if it ends a silence.
-    pub(super) fn on_data(&mut self, is_written: bool, config: &Config, now: Instant) -> bool {
+    /// The last new data ended what an application had written.
+    pub(super) fn is_written(&self) -> bool {
+        self.is_written
+    }
+
+    /// New data came; `is_written`: with PSH.
+    pub(super) fn on_new_data(&mut self, is_written: bool) {
         self.is_written = is_written;
+    }
+
+    /// Data came. True if it ends a silence.
+    pub(super) fn on_heard(&mut self, config: &Config, now: Instant) -> bool {
         if self.away_since.is_some_and(|since| now.since(since) >= still_under_way(config)) {
             self.away_since = None;
         }
@@ -74,7 +93,8 @@ pub(super) fn next_at(flow: &Uplink, config: &Config) -> Option<Instant> {
 
 /// Since when an answer to the last ACK is missing.
 fn silent_since(flow: &Uplink) -> Option<Instant> {
-    let acked_at = flow.recall.acked_at.filter(|_| flow.aside != Some(Reason::Unforgeable))?;
+    let may_help = flow.recall.has_sack && flow.aside != Some(Reason::Unforgeable);
+    let acked_at = flow.recall.acked_at.filter(|_| may_help)?;
     let received_at = acked_at + flow.air.shortest().unwrap_or(Duration::ZERO);
     (flow.heard_at <= received_at).then(|| acked_at.max(flow.heard_at))
 }

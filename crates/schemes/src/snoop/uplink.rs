@@ -237,6 +237,11 @@ impl Uplink {
         self.seen = self.seen.max(end);
     }
 
+    /// Byte after the highest one seen.
+    pub(super) fn highest(&self) -> Seq {
+        self.seen
+    }
+
     /// How much it sent without a pause.
     pub(super) fn sent_at_once(&self) -> u32 {
         self.seen.since(self.message)
@@ -248,12 +253,13 @@ impl Uplink {
         BitRate::from_bps(u64::from(self.sent_at_once()) * 8_000 / millis)
     }
 
-    /// The mobile host goes on: after a pause, if all was acknowledged long enough ago.
+    /// The mobile host goes on: after a pause, if all was acknowledged long enough ago and was what
+    /// an application had written. Silence in the midst of that is an outage.
     fn note_pause(&mut self, now: Instant) {
         let Some(fixed) = self.fixed.filter(|fixed| fixed.ack == self.seen) else { return };
         let answered_within = self.air.shortest().unwrap_or_default() * 4;
-        if now.since(fixed.at) > PAUSE.max(answered_within) {
-            self.usual_bytes = Some(self.seen.since(self.message));
+        if self.recall.is_written() && now.since(fixed.at) > PAUSE.max(answered_within) {
+            self.usual_bytes = Some(self.sent_at_once());
             (self.message, self.message_at) = (self.seen, now);
         }
     }
@@ -307,6 +313,9 @@ impl Uplink {
     pub(super) fn on_ack(&mut self, packet: &Packet, now: Instant) -> bool {
         let Some(header) = packet.as_tcp() else { return false };
         let payload_bytes = packet.payload.len();
+        if header.options.sack_blocks().next().is_some() {
+            self.recall.on_sack();
+        }
         let before = self.fixed.map(|fixed| fixed.ack);
         if before.is_some_and(|before| header.ack.before(before)) || header.ack.after(self.seen) {
             return false;
@@ -394,7 +403,9 @@ impl Uplink {
     fn within_reach(&self, nack: &Nack) -> impl Iterator<Item = &Gap> {
         let reach = match nack.reach {
             Reach::Anywhere => u32::MAX,
-            Reach::Message { bytes_max } => self.usual_bytes.unwrap_or(0).min(bytes_max),
+            Reach::Message { bytes_max } => {
+                self.usual_bytes.filter(|bytes| *bytes <= bytes_max).unwrap_or(0)
+            }
         };
         let message = self.message;
         self.gaps.iter().take_while(move |gap| gap.start.since(message) < reach)

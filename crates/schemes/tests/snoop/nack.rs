@@ -26,6 +26,14 @@ pub(crate) fn segments(drill: &mut Drill, numbers: impl IntoIterator<Item = u32>
     }
 }
 
+/// A segment that ends what an application had written.
+pub(crate) fn last_segment(drill: &mut Drill, number: u32) {
+    let seq = drill.seq(number * 1000);
+    up_with(drill, number * 1000..number * 1000 + 1000, |packet| {
+        (tcp_mut(packet).seq, tcp_mut(packet).flags) = (seq, Flags::ACK.with(Flags::PSH));
+    });
+}
+
 /// An ACK of the fixed host with SACK blocks.
 pub(crate) fn fixed_ack(drill: &mut Drill, ack: u32, blocks: &[(u32, u32)]) {
     let id = sansio::Sink::new_id(&mut drill.sink);
@@ -267,7 +275,8 @@ fn mod_14_one_gap_is_told_ten_times_at_most() {
 #[test]
 fn modern_tells_of_messages_as_long_as_the_one_before_and_of_nothing_else() {
     let mut drill = connected(Config::modern());
-    segments(&mut drill, [1, 3, 4, 5]);
+    segments(&mut drill, [1, 3, 4]);
+    last_segment(&mut drill, 5);
     assert!(told(&drill).is_empty(), "a long transfer may have begun");
     segments(&mut drill, [2]);
     fixed_ack(&mut drill, 6000, &[]);
@@ -277,6 +286,23 @@ fn modern_tells_of_messages_as_long_as_the_one_before_and_of_nothing_else() {
     assert_eq!(told(&drill), [[(6001, 7000), (8000, 11_000)]]);
     segments(&mut drill, [7, 11, 13, 14, 15]);
     assert_eq!(told(&drill).len(), 1, "longer than the message before");
+}
+
+/// A NACK after an outage makes BBR take the way to the base station for the whole path.
+#[test]
+fn modern_neither_an_outage_nor_the_end_of_a_long_transfer_makes_what_follows_a_message() {
+    for (segments_before, is_written) in [(6, false), (70, true)] {
+        let mut drill = connected(Config::modern());
+        segments(&mut drill, 1..segments_before - 1);
+        match is_written {
+            true => last_segment(&mut drill, segments_before - 1),
+            false => segments(&mut drill, [segments_before - 1]),
+        }
+        fixed_ack(&mut drill, segments_before * 1000, &[]);
+        drill.after_millis(101);
+        segments(&mut drill, [1, 3, 4, 5].map(|of| segments_before + of - 1));
+        assert!(told(&drill).concat().is_empty());
+    }
 }
 
 #[test]

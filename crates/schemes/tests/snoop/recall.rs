@@ -1,10 +1,10 @@
 //! A mobile host that sends falls silent: the fixed host's last ACK again (*modern*).
 
 use crate::drill::{Drill, MOBILE, tcp_mut};
-use crate::nack::{fixed_ack, handshake, segments, up_with};
+use crate::nack::{fixed_ack, handshake, last_segment, segments, up_with};
 use sansio::{Duration, Notice, Payload, Side};
 use schemes::snoop::Config;
-use wire::tcp::{Flags, Seq, kind};
+use wire::tcp::{Flags, SackBlock, Seq, kind};
 
 /// Twenty segments have come within 19 ms, the fixed host has acknowledged those before `acked`.
 fn sending(config: Config, acked: u32) -> Drill {
@@ -26,10 +26,7 @@ fn modern() -> Drill {
 /// The last segment ended what an application had written.
 fn modern_written() -> Drill {
     let mut drill = modern();
-    let seq = drill.seq(20_000);
-    up_with(&mut drill, 20_000..21_000, |packet| {
-        (tcp_mut(packet).seq, tcp_mut(packet).flags) = (seq, Flags::ACK.with(Flags::PSH));
-    });
+    last_segment(&mut drill, 20);
     fixed_ack(&mut drill, 21_000, &[]);
     drill.quietly();
     drill
@@ -120,12 +117,33 @@ fn restart_few_bytes_and_none_acknowledged_are_left_to_the_sender() {
     drill.after_millis(5_000).expect(&[]);
 }
 
+/// Its own timeout is the faster way: it repairs a hole for each round trip.
 #[test]
-fn restart_it_needs_no_sack_and_no_handshake_but_acks_that_can_be_repeated() {
+fn restart_a_sender_without_sack_is_left_to_its_timeout() {
     let mut drill = Drill::modern();
+    handshake(&mut drill, (true, false));
     segments(&mut drill, 0..20);
     fixed_ack(&mut drill, 20_000, &[]);
-    drill.quietly().after_millis(60).expect(&["radio high ack 20000 agent"]);
+    drill.quietly().after_millis(5_000).expect(&[]);
+}
+
+#[test]
+fn restart_blocks_of_the_fixed_host_show_sack_where_the_handshake_was_not_seen() {
+    for blocks in [&[][..], &[(18_000, 19_000)]] {
+        let mut drill = Drill::modern();
+        segments(&mut drill, 0..20);
+        fixed_ack(&mut drill, 17_000, blocks);
+        fixed_ack(&mut drill, 20_000, &[]);
+        drill.quietly().after_millis(60);
+        match blocks.is_empty() {
+            true => drill.expect(&[]),
+            false => drill.expect(&["radio high ack 20000 agent"]),
+        };
+    }
+}
+
+#[test]
+fn mod_13_an_ack_that_only_the_fixed_host_can_make_is_not_repeated() {
     let mut drill = Drill::modern();
     handshake(&mut drill, (true, true));
     for number in 0..20 {
@@ -200,6 +218,8 @@ fn restart_the_first_packet_of_a_host_wakes_its_other_flows() {
     let id = sansio::Sink::new_id(&mut drill.sink);
     let mut ack = crate::drill::segment(id, crate::drill::FIXED, MOBILE, Flags::ACK);
     (tcp_mut(&mut ack).destination_port, tcp_mut(&mut ack).ack) = (6000, Seq(20_000));
+    let block = SackBlock { start: Seq(20_500), end: Seq(21_000) };
+    tcp_mut(&mut ack).options.push_sack(&[block]);
     drill.arrive(Side::WIRED, ack);
     drill.after_millis(2_000).quietly();
     segments(&mut drill, [20]);
