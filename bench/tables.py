@@ -155,6 +155,18 @@ def outage_name(how, shortest):
     return f"outage-{how}-{shortest}"
 
 
+def upward_tables():
+    """Data from the mobile host: all lengths together, and senders with SACK."""
+    found = []
+    for how, words in (("lost", "nobody is told"), ("notified", "the base station is told")):
+        outage = "at=2s..3s,length=0.1s..10s" + ("" if how == "lost" else f",{how}")
+        found.append(Table(f"outage-up-{how}", [
+            *RADIO, "--outage", outage, "--direction", "up", "--tcp", "reno,cubic,bbr", "--sack",
+            "on", "--schemes", "plain,plain-tuned,snoop-modern", "--size", "10MB", "--seeds", "30",
+            "--no-prediction"], 16, 250, outage_table, title=f"Lost, {words}: 0.1 to 10 s"))
+    return found
+
+
 def outage_tables():
     found = []
     told = {"lost": "Lost, nobody is told", "notified": "Lost, the base station is told",
@@ -396,6 +408,11 @@ tcp_rto_max_ms=1000 a kernel has sent the same segment 15 times (tcp_retries2) a
 ends the connection.""", outage_tables(), outage_summary(
         f"""p95 of `snoop-modern` against what is wanted: one round trip ({ROUND_TRIP_S * 1e3:.0f} ms)
 and 60 ms more if nobody is told, 20 ms more if notified; and how many times shorter that is.""")),
+    Section("Outages while the mobile host sends", """
+The same radio; the data goes up. The sender is the mobile host's kernel, of whose data the base
+station has nothing to send again. But the outage takes the last ACKs, too: the last of them, once more
+when the link is back, is news to that sender, and it goes on at once. Where it was not lost, or without
+SACK, the sender waits for its own timeout.""", upward_tables()),
     Section("Beside MPTCP", """
 The same radio, cubic, outages of 0.1 to 10 s that lose and that nobody announces; 30 seeds, the same
 for every row. Both ends have to speak MPTCP (this kernel's, `net.mptcp`), which no other row needs.
