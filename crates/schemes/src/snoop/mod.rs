@@ -15,8 +15,8 @@
 //! `hosts` (what the flows of one mobile host tell of each other), `assist` (senders without SACK),
 //! `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on probes), `view`
 //! (what an operator sees), `mirror` (across a handoff), `follow` (what goes after a mobile host
-//! that has moved). The other direction, from the mobile host: `nack`, with `uplink` for the state
-//! of one connection. [`config`] has every parameter and the presets.
+//! that has moved). The other direction, from the mobile host: `nack`, `recall` (after an outage), with
+//! `uplink` for the state of one connection. [`config`] has every parameter and the presets.
 //!
 //! What every packet passes through is kept short, and what is rare out of line (`#[cold]`,
 //! `#[inline(never)]`): together with the rest of a simulation it has to fit the processor's first
