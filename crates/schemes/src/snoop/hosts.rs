@@ -235,7 +235,6 @@ impl Agent {
                 Fate::Keep
             });
         }
-        self.uplinks.on_hint((&*self.config, &mut self.shared, &mut *sink), now);
     }
 
     /// A flow is silent. That of a host that answers others waits for as long as they do.

@@ -15,8 +15,8 @@
 //! `hosts` (what the flows of one mobile host tell of each other), `assist` (senders without SACK),
 //! `handshake` (window scale), `aside` (when to do nothing), `air` (the bound on probes), `view`
 //! (what an operator sees), `mirror` (across a handoff), `follow` (what goes after a mobile host
-//! that has moved). The other direction, from the mobile host: `nack`, `recall` (after an outage), with
-//! `uplink` for the state of one connection. [`config`] has every parameter and the presets.
+//! that has moved). The other direction, from the mobile host: `nack`, `recall` (after an outage),
+//! with `uplink` for the state of one connection. [`config`] has every parameter and the presets.
 //!
 //! What every packet passes through is kept short, and what is rare out of line (`#[cold]`,
 //! `#[inline(never)]`): together with the rest of a simulation it has to fit the processor's first
@@ -359,6 +359,8 @@ impl Agent {
 
     #[cold]
     fn on_notice(&mut self, notice: Notice, sink: &mut impl Sink, now: Instant) {
+        let context = (&*self.config, &mut self.shared, &mut *sink);
+        self.uplinks.on_notice(&notice, context, now);
         let (is_away, slots) = match notice {
             Notice::LinkDown(Side::RADIO) => (true, self.hosts.set_all_away(Some(now))),
             Notice::LinkUp(Side::RADIO) => (false, self.hosts.set_all_away(None)),
@@ -377,12 +379,6 @@ impl Agent {
             Notice::ForgetFlow(key) => return self.forget_connection(&key),
             _ => return,
         };
-        let address = match notice {
-            Notice::MobileDown(address) | Notice::MobileUp(address) => Some(address),
-            _ => None,
-        };
-        let context = (&*self.config, &mut self.shared, &mut *sink);
-        self.uplinks.on_notice((address, is_away), context, now);
         for slot in slots {
             self.with_flow(slot, sink, |flow, context| {
                 match is_away {

@@ -27,8 +27,8 @@ use super::uplink::{Arrival, Fixed, Reason, Uplink};
 use super::{Agent, Shared, limit, range, recall, rule};
 use core::net::IpAddr;
 use sansio::{
-    Cause, Event, EventKind, FlowIndex, FlowKey, Instant, Packet, PacketId, Payload, Side, Sink,
-    TimerQueue,
+    Cause, Event, EventKind, FlowIndex, FlowKey, Instant, Notice, Packet, PacketId, Payload, Side,
+    Sink, TimerQueue,
 };
 use wire::ip;
 use wire::tcp::{self, Flags, Header, Options, Seq, TcpOption};
@@ -182,31 +182,29 @@ impl Uplinks {
         }
     }
 
-    /// A hint says that the link is back.
-    pub(super) fn on_hint(
-        &mut self,
-        (config, shared, sink): (&Config, &mut Shared, &mut impl Sink),
-        now: Instant,
-    ) {
-        for flow in self.flows.iter_mut().flatten() {
-            recall::on_host_back(flow, (config, shared, sink), now);
-        }
-    }
-
-    /// A notice: this mobile host, or all, are out of reach, or back.
+    /// A notice of mobile hosts that are out of reach, or back; any other is none of its business.
     pub(super) fn on_notice(
         &mut self,
-        (address, is_away): (Option<IpAddr>, bool),
+        notice: &Notice,
         (config, shared, sink): (&Config, &mut Shared, &mut impl Sink),
         now: Instant,
     ) {
         for flow in self.flows.iter_mut().flatten() {
-            if address.is_some_and(|address| flow.key.source.address != address) {
-                continue;
-            }
-            match is_away {
-                true => recall::on_link_down(flow, now),
-                false => recall::on_link_up(flow, (config, shared, sink), now),
+            let is_of = |address: &IpAddr| flow.key.source.address == *address;
+            match notice {
+                Notice::LinkDown(Side::RADIO) => recall::on_link_down(flow, now),
+                Notice::MobileDown(of) if is_of(of) => recall::on_link_down(flow, now),
+                Notice::LinkUp(Side::RADIO) => {
+                    recall::on_link_up(flow, (config, shared, sink), now);
+                }
+                Notice::MobileUp(of) if is_of(of) => {
+                    recall::on_link_up(flow, (config, shared, sink), now);
+                }
+                Notice::LinkMayBeUp(Side::RADIO) => {
+                    recall::on_host_back(flow, (config, shared, sink), now);
+                }
+                Notice::MobileDown(_) | Notice::MobileUp(_) => {}
+                _ => return,
             }
         }
     }
@@ -266,7 +264,7 @@ impl Uplinks {
         }
     }
 
-    /// `heard_at`: when an ACK of this flow's mobile host passed last that is of the other direction.
+    /// `heard_at`: when an ACK of the other direction came last from a flow's mobile host.
     pub(super) fn on_timer(
         &mut self,
         heard_at: impl Fn(&FlowKey) -> Option<Instant>,

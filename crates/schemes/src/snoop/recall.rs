@@ -1,5 +1,5 @@
-//! The fixed host's last ACK again, when a mobile host that sends has fallen silent (*modern*; ours,
-//! not the paper's).
+//! The fixed host's last ACK again, when a mobile host that sends has fallen silent (*modern*;
+//! ours, not the paper's).
 //!
 //! ```text
 //!   mobile host ── RADIO ─▶ data … silence
@@ -8,13 +8,13 @@
 //! ```
 //!
 //! The base station has nothing that the mobile host's kernel lacks but this: an outage takes the
-//! last ACKs, too, those of data that had passed. Its sender waits for a timeout that doubles, up to
-//! the length of the outage once more. That ACK is news to it whenever it comes: it moves the window,
-//! and the sender goes on. Who has received it ignores it: nothing can be done for that one.
+//! last ACKs, too, those of data that had passed. Its sender waits for a timeout that doubles, up
+//! to the length of the outage once more. That ACK is news to it whenever it comes: it moves the
+//! window, and the sender goes on. Who has received it ignores it: nothing can be done for that one.
 //!
 //! A sender takes its timeouts for a mistake then, and repairs what the outage took by what SACK
 //! blocks show, with the window of before. Without SACK it would repair a hole for each round trip:
-//! its own timeout is the faster way (measured at 20 Mbit/s, 32 ms, reno: 6.4 Mbit/s instead of 10.1).
+//! its own timeout is the faster way (measured at 20 Mbit/s, 32 ms, reno: 6.4 Mbit/s, not 10.1).
 //!
 //! Nobody says whether silence is an outage or the end of what there was to send. So the pauses
 //! between two ACKs grow with the silence, slowly, and sooner if the last data ended what an

@@ -196,6 +196,23 @@ fn restart_a_notice_of_the_links_return_repeats_what_it_may_have_taken_at_once()
 }
 
 #[test]
+fn restart_a_notice_of_one_mobile_host_is_none_of_another() {
+    let mut drill = Drill::modern();
+    let other = std::net::IpAddr::from([10, 0, 1, 9]);
+    drill.ack_with(0, |packet| {
+        packet.payload = Payload::Virtual { stream: sansio::StreamId(3), offset: 0, length: 1000 };
+        packet.ip.source = other;
+    });
+    handshake(&mut drill, (true, true));
+    segments(&mut drill, 0..20);
+    drill.notice(Notice::MobileDown(MOBILE.address));
+    fixed_ack(&mut drill, 20_000, &[]);
+    drill.after_millis(10).quietly();
+    drill.notice(Notice::MobileUp(other)).expect(&[]);
+    drill.notice(Notice::MobileUp(MOBILE.address)).expect(&["radio high ack 20000 agent"]);
+}
+
+#[test]
 fn restart_while_a_notice_says_that_the_link_is_down_acks_are_rare() {
     let mut drill = modern();
     drill.agent.set_link_rate(sansio::BitRate::from_mbps(100));
