@@ -10,7 +10,7 @@
 //! The base station has nothing that the mobile host's kernel lacks but this: an outage takes the
 //! last ACKs, too, those of data that had passed. Its sender waits for a timeout that doubles, up
 //! to the length of the outage once more. That ACK is news to it whenever it comes: it moves the
-//! window, and the sender goes on. Who has received it ignores it: nothing can be done for that one.
+//! window, and the sender goes on. Who has received it ignores it; nothing can be done for that.
 //!
 //! A sender takes its timeouts for a mistake then, and repairs what the outage took by what SACK
 //! blocks show, with the window of before. Without SACK it would repair a hole for each round trip:
