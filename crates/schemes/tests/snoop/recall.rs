@@ -182,10 +182,10 @@ fn restart_a_notice_of_the_links_return_repeats_what_it_may_have_taken_at_once()
         (Notice::MobileDown(MOBILE.address), Notice::MobileUp(MOBILE.address)),
     ] {
         let mut drill = sending(Config::modern(), 19_000);
-        drill.notice(down.clone()).after_millis(10);
+        drill.notice(down).after_millis(10);
         fixed_ack(&mut drill, 20_000, &[]);
         drill.quietly().after_millis(300).quietly();
-        drill.notice(up.clone()).expect(&["radio high ack 20000 agent"]);
+        drill.notice(up).expect(&["radio high ack 20000 agent"]);
         // What had passed long before has arrived.
         let mut drill = modern();
         drill.after_millis(40).notice(down).notice(up).expect(&[]);
