@@ -68,7 +68,7 @@ def is_done(table, built):
     return bool(record) and (record["command"], record["build"]) == (table.command(), built)
 
 
-def measure(table, world, built, processor):
+def measure(table, world, built, commit, processor):
     """Runs a table's command and keeps what it found; how long it took. None if it ran late."""
     out = os.path.join(RUNS, table.name)
     shutil.rmtree(out, ignore_errors=True)
@@ -83,7 +83,7 @@ def measure(table, world, built, processor):
     if result.returncode not in (0, 1):
         sys.exit(f"measure: {table.command()}\n{result.stderr or result.stdout}")
     record = {"command": table.command(), "build": built, "seconds": time.time() - began,
-              "commit": git("rev-parse", "--short=12", "HEAD").strip(),
+              "commit": commit,
               "kernel": f"{world.kernel} in virtual time" if virtual else os.uname().release,
               "date": time.strftime("%F", time.gmtime()),
               "passed": result.returncode == 0, "text": result.stdout}
@@ -100,7 +100,7 @@ def measure(table, world, built, processor):
 def measure_all(wanted, world, minutes):
     """Measures the tables that are not measured yet: first those in virtual time, one on each
     processor, then the others, one by one."""
-    built = build(world.lasthop)
+    built, commit = build(world.lasthop), git("rev-parse", "--short=12", "HEAD").strip()
     left = [table for table in wanted if not is_done(table, built)]
     deadline = time.time() + 60 * minutes if minutes else None
     done = []
@@ -109,7 +109,7 @@ def measure_all(wanted, world, minutes):
         while tables_left and not (deadline and time.time() > deadline):
             table = tables_left.pop(0)
             print(f"measure: {table.name}, {len(done)} of {len(left)} done", file=sys.stderr)
-            took = measure(table, world, built, processor)
+            took = measure(table, world, built, commit, processor)
             if took is not None:
                 done.append(table)
                 print(f"measure: {table.name} took {took / 60:.1f} min", file=sys.stderr)
