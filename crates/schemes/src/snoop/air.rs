@@ -84,25 +84,12 @@ impl Air {
         probe.link_rate.or(seen).unwrap_or(probe.link_rate_assumed)
     }
 
-    /// True if a probe of `bytes` bytes may be sent now; it is then booked. Over any time the
-    /// probes take their share of the air at most, plus one probe.
-    pub(super) fn admit(&mut self, bytes: u32, probe: &Probe, now: Instant) -> bool {
-        self.admit_if(bytes, BitRate::from_bps(0), probe, now)
-    }
-
-    /// The same for a flow that had this rate on the other way: the link's is no less, unless it is
-    /// known.
-    pub(super) fn admit_if(
-        &mut self,
-        bytes: u32,
-        had: BitRate,
-        probe: &Probe,
-        now: Instant,
-    ) -> bool {
+    /// True if a probe of `bytes` bytes may be sent now on a link of this rate; it is then booked.
+    /// Over any time the probes take their share of the air at most, plus one probe.
+    pub(super) fn admit(&mut self, bytes: u32, rate: BitRate, probe: &Probe, now: Instant) -> bool {
         if self.balanced_at > now {
             return false;
         }
-        let rate = probe.link_rate.unwrap_or_else(|| self.rate(probe).max(had));
         let air_time = rate.time_for(bytes);
         self.balanced_at = now + air_time * 1_000_000 / u64::from(probe.air_share_ppm.max(1));
         true
@@ -140,9 +127,10 @@ mod tests {
     #[test]
     fn probes_take_their_share_of_the_air_and_no_more() {
         let mut air = Air::new();
-        let config = Probe { link_rate: Some(BitRate::from_mbps(20)), ..probe() };
+        let (rate, config) = (BitRate::from_mbps(20), probe());
         let sent = (0..1_000_000)
-            .filter(|micro| air.admit(53, &config, Instant::ZERO + Duration::from_micros(*micro)))
+            .map(|micro| Instant::ZERO + Duration::from_micros(micro))
+            .filter(|at| air.admit(53, rate, &config, *at))
             .count();
         // 0.2 % of 20 Mbit/s for one second are 5000 bytes: 94 probes of 53 bytes, and one.
         assert!((94..=95).contains(&sent), "{sent}");

@@ -23,6 +23,7 @@
 
 use super::config::{Config, Nack, StandAside};
 use super::handshake::SackUse;
+use super::hosts::Hosts;
 use super::uplink::{Arrival, Fixed, Reason, Uplink};
 use super::{Agent, Shared, limit, range, recall, rule};
 use core::net::IpAddr;
@@ -39,6 +40,8 @@ pub(super) struct Uplinks {
     index: FlowIndex,
     flows: Vec<Option<Box<Uplink>>>,
     free: Vec<u32>,
+    /// Which flows are of one mobile host.
+    hosts: Hosts,
     timers: TimerQueue,
 }
 
@@ -70,6 +73,7 @@ impl Uplinks {
             index: FlowIndex::new(key),
             flows: Vec::new(),
             free: Vec::new(),
+            hosts: Hosts::with_key(key),
             timers: TimerQueue::new(),
         }
     }
@@ -82,10 +86,6 @@ impl Uplinks {
     /// Every flow, in no order.
     pub(super) fn places(&self) -> &[Option<Box<Uplink>>] {
         &self.flows
-    }
-
-    fn flows(&self) -> impl Iterator<Item = &Uplink> {
-        self.flows.iter().flatten().map(|flow| &**flow)
     }
 
     /// True if the flow has state. `key`: as the data travels.
@@ -103,6 +103,7 @@ impl Uplinks {
         self.index.clear();
         self.flows.clear();
         self.free.clear();
+        self.hosts.clear();
         self.timers = TimerQueue::new();
     }
 
@@ -110,15 +111,18 @@ impl Uplinks {
     pub(super) fn forget(&mut self, key: &FlowKey) {
         let Some(slot) = self.index.remove(key) else { return };
         self.timers.clear(slot);
+        self.hosts.leave(slot, key.source.address);
         self.flows[slot as usize] = None;
         self.free.push(slot);
     }
 
     /// Forgets all flows of a mobile host.
     pub(super) fn forget_host(&mut self, address: IpAddr) {
-        let of_host = |flow: &&Uplink| flow.key.source.address == address;
-        let keys: Vec<FlowKey> = self.flows().filter(of_host).map(|flow| flow.key).collect();
-        keys.iter().for_each(|key| self.forget(key));
+        for slot in self.hosts.slots_of(address) {
+            if let Some(key) = self.flows[slot as usize].as_ref().map(|flow| flow.key) {
+                self.forget(&key);
+            }
+        }
     }
 
     /// Data from the mobile host has been forwarded. `sack_use`: what the handshake says, asked
@@ -158,7 +162,7 @@ impl Uplinks {
             Some(_) => flow.follow(range.1, now),
         }
         if range.1 == flow.highest() {
-            flow.recall.on_new_data(tcp.flags.contains(Flags::PSH));
+            flow.recall.is_written = tcp.flags.contains(Flags::PSH);
         }
         let is_back = flow.recall.on_heard(config, now);
         self.schedule(slot, config, now);
@@ -175,8 +179,8 @@ impl Uplinks {
         (config, shared, sink): (&Config, &mut Shared, &mut impl Sink),
         now: Instant,
     ) {
-        for flow in self.flows.iter_mut().flatten() {
-            if flow.key.source.address == address {
+        for slot in self.hosts.slots_of(address) {
+            if let Some(flow) = &mut self.flows[slot as usize] {
                 recall::on_host_back(flow, (config, shared, sink), now);
             }
         }
@@ -189,21 +193,24 @@ impl Uplinks {
         (config, shared, sink): (&Config, &mut Shared, &mut impl Sink),
         now: Instant,
     ) {
-        for flow in self.flows.iter_mut().flatten() {
-            let is_of = |address: &IpAddr| flow.key.source.address == *address;
+        let slots = match notice {
+            Notice::MobileDown(address) | Notice::MobileUp(address) => {
+                self.hosts.slots_of(*address)
+            }
+            _ => (0..self.flows.len() as u32).collect(),
+        };
+        for slot in slots {
+            let Some(flow) = &mut self.flows[slot as usize] else { continue };
             match notice {
-                Notice::LinkDown(Side::RADIO) => recall::on_link_down(flow, now),
-                Notice::MobileDown(of) if is_of(of) => recall::on_link_down(flow, now),
-                Notice::LinkUp(Side::RADIO) => {
-                    recall::on_link_up(flow, (config, shared, sink), now);
+                Notice::LinkDown(Side::RADIO) | Notice::MobileDown(_) => {
+                    recall::on_link_down(flow, now);
                 }
-                Notice::MobileUp(of) if is_of(of) => {
+                Notice::LinkUp(Side::RADIO) | Notice::MobileUp(_) => {
                     recall::on_link_up(flow, (config, shared, sink), now);
                 }
                 Notice::LinkMayBeUp(Side::RADIO) => {
                     recall::on_host_back(flow, (config, shared, sink), now);
                 }
-                Notice::MobileDown(_) | Notice::MobileUp(_) => {}
                 _ => return,
             }
         }
@@ -216,9 +223,7 @@ impl Uplinks {
             None => Some(Reason::NoHandshake),
         };
         let mut flow = Box::new(Uplink::new(key, start, aside, now));
-        if aside.is_none() {
-            flow.recall.on_sack();
-        }
+        flow.recall.has_sack = aside.is_none();
         let flow = Some(flow);
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -231,6 +236,7 @@ impl Uplinks {
             }
         };
         self.index.insert(key, slot);
+        self.hosts.join(slot, key.source.address);
         slot
     }
 
@@ -368,26 +374,19 @@ fn nack(
         return;
     }
     options.push_sack(&blocks);
-    let ack = in_the_name_of_the_fixed_host(flow.key, &fixed, options);
-    let ack = ack_alone(sink.new_id(), ack, &fixed);
+    let ack = in_the_name_of_the_fixed_host(flow.key, &fixed, options, sink.new_id());
     shared.statistics.nacks += 1;
     rule(sink, flow.key, Some(ack.id), ("SNOOP-NACK-2", why, blocks.len() as u64));
     sink.send(Side::RADIO, config.retransmission_priority, ack.into());
 }
 
-/// A packet of ours with what the fixed host last said.
-pub(super) fn ack_alone(id: PacketId, (ip, tcp): (ip::Header, Header), fixed: &Fixed) -> Packet {
-    let mut ack = Packet::tcp(id, ip, tcp, Payload::EMPTY);
-    ack.parent = Some(fixed.packet);
-    ack.cause = Cause::AgentAck;
-    ack
-}
-
+/// What the fixed host last said, once more, with these options.
 pub(super) fn in_the_name_of_the_fixed_host(
     key: FlowKey,
     fixed: &Fixed,
     options: Options,
-) -> (ip::Header, Header) {
+    id: PacketId,
+) -> Packet {
     let mut header = Header::new(key.destination.port, key.source.port);
     header.seq = fixed.next_seq;
     header.ack = fixed.ack;
@@ -395,7 +394,10 @@ pub(super) fn in_the_name_of_the_fixed_host(
     header.window = fixed.window;
     header.options = options;
     let ip = ip::Header::new(key.destination.address, key.source.address, ip::Protocol::TCP);
-    (ip, header)
+    let mut ack = Packet::tcp(id, ip, header, Payload::EMPTY);
+    ack.parent = Some(fixed.packet);
+    ack.cause = Cause::AgentAck;
+    ack
 }
 
 /// True if an answer needs what only the hosts can make (MOD-13, MOD-20).

@@ -21,7 +21,7 @@
 //! application had written (PSH). All of them together use no more of the air than probes may.
 
 use super::config::{Config, Probe, Restart};
-use super::nack::{ack_alone, in_the_name_of_the_fixed_host};
+use super::nack::in_the_name_of_the_fixed_host;
 use super::restart::still_under_way;
 use super::uplink::{Reason, Uplink};
 use super::{Shared, rule};
@@ -31,11 +31,11 @@ use sansio::{Duration, Instant, Side, Sink};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recall {
     /// When the fixed host's highest ACK first passed; `None` before one did.
-    acked_at: Option<Instant>,
-    /// The fixed host's ACKs show holes by SACK blocks.
-    has_sack: bool,
-    /// The last new data ended what an application had written.
-    is_written: bool,
+    pub(super) acked_at: Option<Instant>,
+    /// The fixed host's ACKs show holes: SACK is agreed on, or its blocks were seen.
+    pub(super) has_sack: bool,
+    /// The last new data ended what an application had written (PSH).
+    pub(super) is_written: bool,
     /// When the ACK was repeated last in this silence.
     repeated_at: Option<Instant>,
     /// A notice said that the mobile host is out of reach, then.
@@ -50,26 +50,6 @@ const PART_OF_SILENCE: u64 = 1024;
 const PART_IF_WRITTEN: u64 = 32;
 
 impl Recall {
-    /// SACK is agreed on, or its blocks were seen.
-    pub(super) fn on_sack(&mut self) {
-        self.has_sack = true;
-    }
-
-    /// The fixed host acknowledged more.
-    pub(super) fn on_acknowledged(&mut self, now: Instant) {
-        self.acked_at = Some(now);
-    }
-
-    /// The last new data ended what an application had written.
-    pub(super) fn is_written(&self) -> bool {
-        self.is_written
-    }
-
-    /// New data came; `is_written`: with PSH.
-    pub(super) fn on_new_data(&mut self, is_written: bool) {
-        self.is_written = is_written;
-    }
-
     /// Data came. True if it ends a silence.
     pub(super) fn on_heard(&mut self, config: &Config, now: Instant) -> bool {
         if self.away_since.is_some_and(|since| now.since(since) >= still_under_way(config)) {
@@ -115,7 +95,10 @@ pub(super) fn on_due(
     now: Instant,
 ) -> Option<Instant> {
     let Restart::Probe(probe) = config.restart else { return None };
-    if !shared.air.admit_if(ACK_BYTES, flow.rate(), &probe, now) {
+    // The link is no slower than the flow was, but what passes toward the mobile host is too little
+    // to tell.
+    let rate = probe.link_rate.unwrap_or_else(|| shared.air.rate(&probe).max(flow.rate()));
+    if !shared.air.admit(ACK_BYTES, rate, &probe, now) {
         return Some(shared.air.admits_at());
     }
     repeat(flow, "last ACK again", (config, shared, sink), now);
@@ -133,8 +116,7 @@ fn repeat(
 ) {
     let Some(fixed) = flow.fixed else { return };
     flow.recall.repeated_at = Some(now);
-    let ack = in_the_name_of_the_fixed_host(flow.key, &fixed, fixed.options());
-    let ack = ack_alone(sink.new_id(), ack, &fixed);
+    let ack = in_the_name_of_the_fixed_host(flow.key, &fixed, fixed.options(), sink.new_id());
     shared.statistics.probes += 1;
     shared.statistics.probe_bytes += u64::from(ack.bytes());
     rule(sink, flow.key, Some(ack.id), ("RESTART", did, fixed.ack.0.into()));

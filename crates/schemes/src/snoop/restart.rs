@@ -200,7 +200,8 @@ fn probe(flow: &mut Flow, config: &Probe, context: &mut Context<'_, impl Sink>, 
     let id = context.sink.new_id();
     let packet = cut(&entry.packet, range, id, Cause::Probe);
     let packet = acceptable(packet, flow.oldest_timestamp(), context.config);
-    if !context.shared.air.admit(packet.bytes(), config, now) {
+    let rate = context.shared.air.rate(config);
+    if !context.shared.air.admit(packet.bytes(), rate, config, now) {
         return;
     }
     flow.evidence.expect_own_duplicates(1, now + patience(flow, context.config), now);

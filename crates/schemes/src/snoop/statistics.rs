@@ -29,7 +29,7 @@ pub struct Statistics {
     pub unneeded_retransmissions: u64,
     /// Local retransmissions that a bound forbade (MOD-14).
     pub retransmissions_refused: u64,
-    /// Probes for the link's return.
+    /// Probes for the link's return, and ACKs repeated to a mobile host that is silent.
     pub probes: u64,
     /// Bytes of the datagrams that carried them.
     pub probe_bytes: u64,

@@ -258,7 +258,7 @@ impl Uplink {
     fn note_pause(&mut self, now: Instant) {
         let Some(fixed) = self.fixed.filter(|fixed| fixed.ack == self.seen) else { return };
         let answered_within = self.air.shortest().unwrap_or_default() * 4;
-        if self.recall.is_written() && now.since(fixed.at) > PAUSE.max(answered_within) {
+        if self.recall.is_written && now.since(fixed.at) > PAUSE.max(answered_within) {
             self.usual_bytes = Some(self.sent_at_once());
             (self.message, self.message_at) = (self.seen, now);
         }
@@ -314,7 +314,7 @@ impl Uplink {
         let Some(header) = packet.as_tcp() else { return false };
         let payload_bytes = packet.payload.len();
         if header.options.sack_blocks().next().is_some() {
-            self.recall.on_sack();
+            self.recall.has_sack = true;
         }
         let before = self.fixed.map(|fixed| fixed.ack);
         if before.is_some_and(|before| header.ack.before(before)) || header.ack.after(self.seen) {
@@ -331,7 +331,7 @@ impl Uplink {
         });
         if before != Some(header.ack) {
             self.duplicates = 0;
-            self.recall.on_acknowledged(now);
+            self.recall.acked_at = Some(now);
             self.on_acknowledged(header.ack);
             return false;
         }
