@@ -29,6 +29,8 @@ pub(crate) struct Watch {
     thread: JoinHandle<Result<Vec<String>>>,
 }
 
+/// A packet that left the box has arrived by then.
+const ON_ITS_WAY: Duration = Duration::from_millis(50);
 /// Between two looks at the sockets.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
@@ -41,6 +43,8 @@ impl Watch {
         };
         let sent = [(Host::Fixed, "wired"), (Host::Mobile, "radio")];
         let sent = sent.map(|(host, device)| (host, open(net.base(), device)));
+        // What passed the box before that arrives before its arrival is judged.
+        std::thread::sleep(ON_ITS_WAY);
         let arrived = [(Host::Fixed, "net0"), (Host::Mobile, "net0")];
         let arrived = arrived.map(|(host, device)| (host, open(net.namespace(host), device)));
         let all = |sockets: [(Host, Result<PacketSocket>); 2]| -> Result<Vec<_>> {
