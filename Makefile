@@ -52,9 +52,9 @@ LENGTH = 10min
 SEED = 1
 soak:        ## random links and faults for LENGTH=10min from SEED=1 on: every stream whole
 	LASTHOP_KILLS=50 LASTHOP_FLOWS=10000 LASTHOP_HALF_OPEN=100000 LASTHOP_VARIANTS=all \
-	  cargo test --release --locked -p lasthop-cli --test transparency -- \
+	  cargo test --profile checked --locked -p lasthop-cli --test transparency -- \
 	  killed half_open exchanges scripts
-	cargo test --release --locked -p lasthop-cli --test transparency -- soak $(LENGTH) $(SEED)
+	cargo test --profile checked --locked -p lasthop-cli --test transparency -- soak $(LENGTH) $(SEED)
 
 clean:       ## remove what was built and written
 	cargo clean
