@@ -7,8 +7,7 @@ use crate::variant::{self, USUAL, VARIANTS};
 use anyhow::{Context, Result, bail, ensure};
 use live::daemon::Forwarding;
 use live::lab::agent::{Agent, Line};
-use rustix::net::sockopt;
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
 
 /// How often the daemon is killed on each kind of box, unless LASTHOP_KILLS says otherwise.
@@ -20,7 +19,7 @@ const EXTRA_STALL_MAX: Duration = Duration::from_millis(1_500);
 /// Until the rules of a killed daemon are gone.
 const RULES_GONE_IN: Duration = Duration::from_secs(1);
 
-fn number(name: &str, default: u64) -> u64 {
+pub(crate) fn number(name: &str, default: u64) -> u64 {
     let read = |text: String| text.parse().unwrap_or_else(|_| panic!("{name}={text}: a number"));
     std::env::var(name).map_or(default, read)
 }
@@ -136,80 +135,6 @@ fn becomes_a_bridge() -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn many_flows_and_half_open_ones() {
-    many().unwrap_or_else(|error| panic!("{error:#}"));
-}
-
-/// Paced small messages on many connections, then a flood of SYNs that nobody answers.
-fn many() -> Result<()> {
-    let flows = number("LASTHOP_FLOWS", 1_000) as usize;
-    let half_open = number("LASTHOP_HALF_OPEN", 10_000);
-    open_files(2 * flows as u64 + 100)?;
-    let net = Net::new(32, &Path::Direct)?;
-    let daemon = net.daemon(&VARIANTS[0], Family::V4)?;
-    let stage = Stage::new(&net, Family::V4);
-    let listener = stage.listen(Host::Mobile, 7_100, |_| Ok(()))?;
-    let mut pairs = Vec::new();
-    let sockets = net.at(Host::Fixed, || {
-        let address = stage_address(&net);
-        let connect = |_| std::net::TcpStream::connect(address).context("connect");
-        // Each is accepted before the backlog is full.
-        (0..flows).map(connect).map(|opened| Ok((opened?, accept(&listener)?))).collect()
-    });
-    let sockets: Vec<(std::net::TcpStream, std::net::TcpStream)> = sockets?;
-    for (opened, accepted) in sockets {
-        sockopt::set_tcp_nodelay(&opened, true)?;
-        pairs.push((opened, accepted));
-    }
-    let held = |daemon: &Agent| -> Result<(u64, u64)> {
-        let statistics = daemon.statistics()?;
-        let count = |value: &serde_json::Value| value.as_u64().context("a count");
-        Ok((count(&statistics["scheme"]["flows"])?, count(&statistics["held_bytes_max"])?))
-    };
-    let (cpu_before, began) = (cpu(&daemon)?, Stopwatch::start());
-    for round in 0..3 {
-        for (fixed, mobile) in &pairs {
-            crate::stage::write_pattern(fixed, round * 200, 200)?;
-            crate::stage::write_pattern(mobile, round * 100, 100)?;
-        }
-        for (fixed, mobile) in &pairs {
-            crate::stage::read_pattern(mobile, round * 200, 200)?;
-            crate::stage::read_pattern(fixed, round * 100, 100)?;
-        }
-    }
-    let took = began.elapsed();
-    let (known, bytes) = held(&daemon)?;
-    ensure!(known >= flows as u64, "the daemon knows {known} of {flows} flows");
-    let used = cpu(&daemon)? - cpu_before;
-    println!(
-        "  {flows} flows: {took:?}, daemon {used:?} of CPU, {bytes} bytes held, {} kB resident",
-        resident(&daemon)?
-    );
-    crate::hostile::flood_of_syns(&net, half_open)?;
-    for (fixed, mobile) in &pairs {
-        crate::stage::write_pattern(fixed, 600, 200)?;
-        crate::stage::read_pattern(mobile, 600, 200)?;
-    }
-    let (known, bytes) = held(&daemon)?;
-    let memory = resident(&daemon)?;
-    println!(
-        "  and {half_open} half-open: {known} flows known, {bytes} bytes held, {memory} kB resident"
-    );
-    ensure!(memory < 512 << 10, "{memory} kB");
-    Ok(())
-}
-
-/// Allows this program to have so many files open.
-fn open_files(wanted: u64) -> Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= wanted) {
-        return Ok(());
-    }
-    let maximum = limit.maximum.map(|maximum| maximum.max(wanted));
-    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
-        .with_context(|| format!("have {wanted} files open: ulimit -n {wanted}"))
-}
-
 pub(crate) fn limits_are_reached_and_harm_nobody() {
     limits().unwrap_or_else(|error| panic!("{error:#}"));
 }
@@ -242,14 +167,6 @@ fn limits() -> Result<()> {
     ensure!(flows == FLOWS_MAX && refused > 0, "{statistics}");
     ensure!(held <= 32 << 10 && uncached > 0, "{statistics}");
     Ok(())
-}
-
-fn stage_address(net: &Net) -> std::net::SocketAddr {
-    Stage::new(net, Family::V4).address(Host::Mobile, 7_100)
-}
-
-fn accept(listener: &std::net::TcpListener) -> Result<std::net::TcpStream> {
-    crate::stage::accept(listener)
 }
 
 /// Processor time of the daemon, in clock ticks of 10 ms.

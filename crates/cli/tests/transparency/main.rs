@@ -4,14 +4,15 @@
 //!
 //! Needs what the lab needs: root, or user namespaces; fails without. Run as a program its
 //! arguments select the cases whose name contains one of them. `soak LENGTH SEED` goes on with
-//! random links and faults for so long (`make soak`).
+//! random links and faults for so long (`make soak`). `answer` is a helper of [`crowd`].
 //!
 //! Map: [`net`] (hosts and paths), [`variant`] (ways to run the daemon), [`stage`] (sockets and
 //! notes), [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and
 //! without), [`scripts`] (one end by hand), [`hostile`] (packets that mean no good), [`drills`]
-//! (kills, crowds), [`load`] (streams), [`soak`].
+//! (kills, limits), [`crowd`] (thousands of flows), [`load`] (streams), [`soak`].
 
 mod compare;
+mod crowd;
 mod drills;
 mod exchanges;
 mod hostile;
@@ -41,27 +42,39 @@ const ALL: &[Case] = &[
     ("a_router_becomes_a_bridge_under_load", drills::a_router_becomes_a_bridge_under_load),
     ("a_short_soak_harms_no_stream", soak::a_short_soak),
     ("limits_are_reached_and_harm_nobody", drills::limits_are_reached_and_harm_nobody),
-    ("many_flows_and_half_open_ones_are_carried", drills::many_flows_and_half_open_ones),
+    ("many_flows_and_half_open_ones_are_carried", crowd::many_flows_and_half_open_ones),
 ];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // A helper of this program's own, in its network already.
+    if let [first, rest @ ..] = &arguments[..]
+        && first == "answer"
+    {
+        return end(crowd::answer(rest));
+    }
     if let Err(error) = live::lab::prepare() {
-        eprintln!("{error:#}");
-        return ExitCode::FAILURE;
+        return end(Err(error));
     }
     let missing = live::doctor::missing_for_lab();
     if !missing.is_empty() {
         eprintln!("this machine cannot run these tests:\n{missing}");
         return ExitCode::FAILURE;
     }
-    if let [first, rest @ ..] = &arguments[..]
-        && first == "soak"
-    {
-        let Err(error) = soak::run(rest) else { return ExitCode::SUCCESS };
-        eprintln!("{error:#}");
-        return ExitCode::FAILURE;
+    match &arguments[..] {
+        [first, rest @ ..] if first == "soak" => end(soak::run(rest)),
+        _ => cases(&arguments),
     }
+}
+
+fn end(outcome: anyhow::Result<()>) -> ExitCode {
+    let Err(error) = outcome else { return ExitCode::SUCCESS };
+    eprintln!("{error:#}");
+    ExitCode::FAILURE
+}
+
+/// Runs the cases that the arguments select.
+fn cases(arguments: &[String]) -> ExitCode {
     let wanted: Vec<&String> =
         arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let selected = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(*part));

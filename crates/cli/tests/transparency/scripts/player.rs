@@ -8,6 +8,7 @@ use crate::load::Stopwatch;
 use crate::net::{Host, Net};
 use crate::stage;
 use anyhow::{Context, Result, bail, ensure};
+use live::daemon::Forwarding;
 use live::frame::{NETWORK_AT, Virtio};
 use live::lab::network::{RADIO, WIRED};
 use live::sys::packet_socket::{
@@ -131,24 +132,27 @@ const ARRIVES_MS: u64 = 3;
 const FIRST_RAW: u8 = 100;
 const FIRST_PORT: u16 = 9_000;
 
-/// Has the box find the raw ends at a host, and the host not answer for them.
+/// Has what is next find the raw ends at a host, and the host not answer for them.
 pub(super) fn prepare(net: &Net, raw_at: Host, count: u8) -> Result<()> {
-    let device = device(raw_at);
+    let (next, device) = next(net, raw_at);
     let mac = namespace::within(net.namespace(raw_at), || Ok(find("net0")?.mac))?;
     let mac = mac.0.map(|octet| format!("{octet:02x}")).join(":");
     for number in 0..count {
         let raw = raw_address(raw_at, number);
-        net.ip(
-            net.base(),
-            &format!("neigh replace {raw} lladdr {mac} dev {device} nud permanent"),
-        )?;
+        net.ip(next, &format!("neigh replace {raw} lladdr {mac} dev {device} nud permanent"))?;
         net.ip(net.namespace(raw_at), &format!("route replace blackhole {raw}"))?;
     }
     Ok(())
 }
 
-fn device(host: Host) -> &'static str {
-    if host == Host::Fixed { WIRED } else { RADIO }
+/// What is next to the raw ends at a host, by namespace and device: the box, or, if that bridges,
+/// the other host.
+fn next(net: &Net, raw_at: Host) -> (&str, &'static str) {
+    match (net.forwarding, raw_at) {
+        (Forwarding::Bridge, _) => (net.namespace(raw_at.other()), "net0"),
+        (Forwarding::Routed, Host::Fixed) => (net.base(), WIRED),
+        (Forwarding::Routed, Host::Mobile) => (net.base(), RADIO),
+    }
 }
 
 fn raw_address(host: Host, number: u8) -> Ipv4Addr {
@@ -160,7 +164,8 @@ impl<'a> Player<'a> {
     /// The raw end is at `raw_at`; its number tells it from others that play at the same time, the
     /// time from those before.
     pub(super) fn new(net: &'a Net, raw_at: Host, (number, time): (u8, u32)) -> Result<Player<'a>> {
-        let to = namespace::within(net.base(), || Ok(find(device(raw_at))?.mac))?;
+        let (next, device) = next(net, raw_at);
+        let to = namespace::within(next, || Ok(find(device)?.mac))?;
         let open = || PacketSocket::open("net0", Prefix::Virtio, Listen::Tcp, Leave::Direct);
         let link = net.at(raw_at, open)?;
         let port = FIRST_PORT + u16::from(number) + 256 * time as u16;
