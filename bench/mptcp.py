@@ -14,6 +14,7 @@ import math
 import os
 import random
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -81,6 +82,9 @@ def serve(address, is_mptcp):
     server = listener(address, is_mptcp)
     print(server.getsockname()[1], flush=True)
     peer, _ = server.accept()
+    # What is left to send when the run ends would stay in the kernel's memory, run after run, until
+    # it gives every window less.
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     try:
         while True:
             peer.sendall(bytes(CHUNK))
