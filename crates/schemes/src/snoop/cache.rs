@@ -38,6 +38,8 @@ pub(super) struct Entry {
     pub(super) retransmissions: u8,
     /// The sender sent it more than once (SNOOP-DATA-5, SNOOP-DATA-6).
     pub(super) sender_retransmitted: bool,
+    /// The agent sent it again before the sender's latest repeat: which of both arrived nobody knows.
+    pub(super) was_resent: bool,
     /// The mobile host has it, by a SACK block.
     pub(super) sacked: bool,
     /// It is all of its packet, which no other agent made: when that departs, this does.
@@ -75,6 +77,12 @@ impl Entry {
     #[inline]
     pub(super) fn was_repeated(&self) -> bool {
         self.retransmissions > 0 || self.sender_retransmitted
+    }
+
+    /// True if its newest copy is the sender's, in line, and one of the agent's went ahead of the
+    /// line before.
+    pub(super) fn may_have_gone_ahead(&self) -> bool {
+        self.was_resent && self.retransmissions == 0
     }
 
     /// True if one copy of it was ever sent, has departed, and no SACK block has covered it.

@@ -214,6 +214,7 @@ pub(super) fn mark_repeated(
     while let Some(entry) = flow.cache.get_mut(index)
         && entry.start.before(range.1)
     {
+        entry.was_resent |= entry.retransmissions > 0;
         entry.retransmissions = 0;
         if config.copy_timestamps == CopyTimestamps::Acceptable {
             entry.renew(packet, range);
@@ -408,6 +409,7 @@ fn keep_segment(
         copy,
         retransmissions: 0,
         sender_retransmitted: age == Age::Old,
+        was_resent: false,
         sacked: false,
         is_whole,
     };

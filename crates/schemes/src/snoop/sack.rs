@@ -281,6 +281,11 @@ fn on_other_delivered(
     match entry.copy {
         Copy::Queued => return None,
         Copy::Elsewhere => return evidence.on_arrival_elsewhere(entry),
+        Copy::Departed if entry.may_have_gone_ahead() => {
+            // It proves nothing of what is in line.
+            evidence.news = true;
+            return None;
+        }
         Copy::Requeued | Copy::Departed => {}
     }
     let since_departure = now.since(entry.departed_at);

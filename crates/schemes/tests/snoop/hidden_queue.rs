@@ -315,6 +315,17 @@ fn mod_1_the_line_takes_as_long_as_for_the_latest_in_it() {
 }
 
 #[test]
+fn mod_1_what_answers_a_copy_that_went_ahead_of_a_repeat_proves_nothing_of_the_line() {
+    let mut drill = repeats_in_line();
+    // The sender repeats 26, too, behind 20 to 24. The line has grown; the copy was in none.
+    drill.after_millis(1).data(26_000..27_000).after_millis(11);
+    drill.sack(20_000, &[(25_000, 29_000)]).quietly();
+    assert_eq!(drill.statistics().retransmissions, 1);
+    drill.after_millis(6).ack(29_000).quietly();
+    assert_eq!(drill.statistics().unneeded_retransmissions, 0);
+}
+
+#[test]
 fn mod_1_a_late_driver_reads_all_acks_before_time_tells_of_losses() {
     let mut drill = repeats_in_line();
     // All of these came while nobody looked.
