@@ -151,7 +151,9 @@ impl Disclosure {
         } else if flight < usize::from(self.overrun_at) * 3 / 4 {
             self.overrun_at = u16::MAX;
         }
-        (self.hidden_since, self.repaired, self.is_due) = (Instant::ZERO, 0, false);
+        (self.hidden_since, self.repaired) = (Instant::ZERO, 0);
+        // What the smaller window loses would answer a trial of which the sender never learned.
+        self.is_due &= self.trial.is_told();
     }
 
     /// Something new came from the sender, up to `end`, and so many segments wait for the air.
@@ -474,3 +476,43 @@ const SPARSE: usize = 4;
 const FEW: u8 = 3;
 /// So many repairs since the first hidden loss whose window has not arrived yet are many.
 const DENSE: u8 = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLIGHT: usize = 50;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// A window departs, and ten of its losses are repaired.
+    fn repair_ten(disclosure: &mut Disclosure, window: u32) {
+        disclosure.on_departure(Seq(window * 100 + 100));
+        (0..10).for_each(|_| disclosure.on_repair(at(10 * u64::from(window) + 10)));
+    }
+
+    #[test]
+    fn congestion_a_trial_waits_until_the_sender_has_learned_whatever_arrives_before() {
+        let mut disclosure = Disclosure::starting_at(Seq(0));
+        for window in 0..3 {
+            repair_ten(&mut disclosure, window);
+            disclosure.on_new_ack(Seq(window * 100 + 100), FLIGHT, at(10 * u64::from(window) + 20));
+        }
+        repair_ten(&mut disclosure, 3);
+        assert!(disclosure.trial.begins(10, FLIGHT, at(45)));
+        // Copies are under way; they arrive before another sign of a loss does.
+        disclosure.is_due = true;
+        for ack in [400, 450, 500] {
+            disclosure.on_departure(Seq(ack + 100));
+            disclosure.on_new_ack(Seq(ack), FLIGHT, at(50));
+            assert!(disclosure.trial.is_told() && disclosure.leaves(Seq(600)), "{ack}");
+        }
+        // Without a trial there is nothing to learn of any more.
+        disclosure.trial.forgive();
+        repair_ten(&mut disclosure, 6);
+        disclosure.on_new_ack(Seq(700), FLIGHT, at(60));
+        assert!(!disclosure.leaves(Seq(800)));
+    }
+}

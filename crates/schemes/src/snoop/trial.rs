@@ -77,6 +77,11 @@ impl Trial {
         matches!(self.stage, Stage::Idle)
     }
 
+    /// True if the sender is to learn of its losses, or just does.
+    pub(super) fn is_told(&self) -> bool {
+        matches!(self.stage, Stage::Told(_))
+    }
+
     /// A loss is repaired.
     #[inline]
     pub(super) fn on_repair(&mut self) {
