@@ -405,7 +405,10 @@ held by the radio, nobody is told (*hold*). *p50*, *p95*, *max*: ms from the lin
 first new ACK at the sender; *500 kB*: until so much more is acknowledged; *n*: runs that saw it;
 *probes*: their bytes over what the link carries in the time of a run, at most. *Given up*: with
 tcp_rto_max_ms=1000 a kernel has sent the same segment 15 times (tcp_retries2) after about 15 s, and
-ends the connection.""", outage_tables(), outage_summary(
+ends the connection. Where the radio *holds*, nothing is to be gained, and there is a price: probes
+wait in its queue, too, which counts packets and is full, so that some of the sender's find no room.
+Its next 500 kB are whole later then; nobody who looks on from a device can tell such a radio.""",
+            outage_tables(), outage_summary(
         f"""p95 of `snoop-modern` against what is wanted: one round trip ({ROUND_TRIP_S * 1e3:.0f} ms)
 and 60 ms more if nobody is told, 20 ms more if notified; and how many times shorter that is.""")),
     Section("Outages while the mobile host sends", """
