@@ -159,7 +159,19 @@ fn linger(stage: &Stage<'_>) -> Result<()> {
         stage.say(format!("reads: {}", outcome(&mobile)));
         closed.join().expect("no panic")
     })?;
-    // Nobody reads: the close returns after a second, and the connection is reset at the end.
+    // A program that another thread starts just then has the socket, too, until it runs its own
+    // image: such a close is not the last, and returns at once.
+    let mut waited = false;
+    for _ in 0..3 {
+        waited = waited || unread_close_waits(stage)?;
+    }
+    stage.say(format!("the close waited: {waited}"));
+    Ok(())
+}
+
+/// Nobody reads: the close returns after a second, and the connection is reset at the end. True if
+/// it took so long.
+fn unread_close_waits(stage: &Stage<'_>) -> Result<bool> {
     let Pair { fixed, mobile } = stage.connect(Host::Fixed, |socket: &OwnedFd| {
         Ok(sockopt::set_socket_recv_buffer_size(socket, 8 << 10)?)
     })?;
@@ -169,10 +181,9 @@ fn linger(stage: &Stage<'_>) -> Result<()> {
     sockopt::set_socket_linger(&fixed, Some(Duration::from_secs(1))).context("linger")?;
     let before = Stopwatch::start();
     drop(fixed);
-    stage.say(format!("the close waited: {}", before.elapsed() >= Duration::from_millis(900)));
+    let waited = before.elapsed() >= Duration::from_millis(900);
     read_pattern(&mobile, 0, 4_000)?;
-    stage.say("the first bytes are there");
-    Ok(())
+    Ok(waited)
 }
 
 fn nobody_listens(stage: &Stage<'_>) -> Result<()> {
