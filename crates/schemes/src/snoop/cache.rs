@@ -38,7 +38,7 @@ pub(super) struct Entry {
     pub(super) retransmissions: u8,
     /// The sender sent it more than once (SNOOP-DATA-5, SNOOP-DATA-6).
     pub(super) sender_retransmitted: bool,
-    /// The agent sent it again before the sender's latest repeat: nobody knows which of both arrived.
+    /// The agent sent it again before the sender's latest repeat: which arrived, nobody knows.
     pub(super) was_resent: bool,
     /// The mobile host has it, by a SACK block.
     pub(super) sacked: bool,
