@@ -167,17 +167,21 @@ def of_cells():
 
 def when_not():
     """The table of cases in which it does not help."""
-    lines = []
+    by_answer = {False: [], True: []}
     for case in tables.WHEN_NOT:
         found = Found.read(case.table.name)
-        numbers = case.numbers(found) if found else ["-", "-", "not measured"]
+        numbers, helps = case.numbers(found) if found else (["-", "-", "not measured"], False)
         command = f"`{case.table.command()}`".replace("|", "\\|")
-        lines.append([case.when, *numbers, case.why, command])
+        by_answer[helps].append([case.when, *numbers, case.why, command])
+    head = ["when", "plain", "snoop-modern", "ratio", "why", "command"]
     out = ["## Does not help when", "",
            "Measured by `make measure`. The first two numbers are medians with `plain` and with "
            "`snoop-modern`, the", "third is their ratio by pairs of runs with the same seed: "
            "geometric mean and 95 % bounds.", ""]
-    cells.table(out, ["when", "plain", "snoop-modern", "ratio", "why", "command"], lines)
+    cells.table(out, head, by_answer[False])
+    if by_answer[True]:
+        out += ["Expected of these, too, for the reason given, but there it does help:", ""]
+        cells.table(out, head, by_answer[True])
     out += ["And nothing to measure: what is not TCP, or hides it (QUIC, VPNs), passes untouched",
             "(`cargo test -p lasthop-live --test lab -- other_protocols nft_and_the_daemon`).", ""]
     return out
