@@ -14,7 +14,7 @@ use rustix::net::sockopt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 /// Rounds before the flood; one more follows it.
 const ROUNDS: usize = 3;
@@ -59,8 +59,9 @@ fn many() -> Result<()> {
     );
     crate::hostile::flood_of_syns(&net, half_open)?;
     message_all(&fixed, ROUNDS)?;
-    answers.finish()?;
     let (known, bytes) = held(&daemon)?;
+    ensure!(known >= flows as u64, "after the flood the daemon knows {known} of {flows} flows");
+    answers.finish()?;
     let memory = resident(&daemon)?;
     println!(
         "  and {half_open} half-open: {known} flows known, {bytes} bytes held, {memory} kB resident"
@@ -103,14 +104,10 @@ struct Answers {
 impl Answers {
     /// Starts it; it listens when this returns.
     fn start(net: &Net, flows: usize) -> Result<Answers> {
-        let address = Stage::new(net, Family::V4).address(Host::Mobile, 7_100);
-        let mut process = net.at(Host::Mobile, || {
-            Command::new(std::env::current_exe()?)
-                .args(["answer", &address.to_string(), &flows.to_string()])
-                .stdout(Stdio::piped())
-                .spawn()
-                .context("start the mobile hosts")
-        })?;
+        let stage = Stage::new(net, Family::V4);
+        let address = stage.address(Host::Mobile, 7_100);
+        let arguments = ["answer", &address.to_string(), &flows.to_string()];
+        let mut process = stage.helper(Host::Mobile, &arguments)?;
         let said = process.stdout.take().context("its output")?;
         let answers = Answers { process, address };
         let mut line = String::new();

@@ -4,7 +4,7 @@
 //!
 //! Needs what the lab needs: root, or user namespaces; fails without. Run as a program its
 //! arguments select the cases whose name contains one of them. `soak LENGTH SEED` goes on with
-//! random links and faults for so long (`make soak`). `answer` is a helper of [`crowd`].
+//! random links and faults for so long (`make soak`). `answer` and `close` are helpers.
 //!
 //! Map: [`net`] (hosts and paths), [`variant`] (ways to run the daemon), [`stage`] (sockets and
 //! notes), [`watch`] (what every packet obeys), [`exchanges`] (the table), [`compare`] (with and
@@ -47,11 +47,11 @@ const ALL: &[Case] = &[
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // A helper of this program's own, in its network already.
-    if let [first, rest @ ..] = &arguments[..]
-        && first == "answer"
-    {
-        return end(crowd::answer(rest));
+    // Helpers of this program's own, in its network already.
+    match &arguments[..] {
+        [first, rest @ ..] if first == "answer" => return end(crowd::answer(rest)),
+        [first, rest @ ..] if first == "close" => return end(exchanges::close(rest)),
+        _ => {}
     }
     if let Err(error) = live::lab::prepare() {
         return end(Err(error));

@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// No call waits longer.
@@ -93,6 +94,14 @@ impl<'a> Stage<'a> {
         let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);
         let open = || rustix::net::socket_with(family, kind, flags, Some(protocol));
         self.net.at(host, || open().map_err(|error| std::io::Error::from(error).into()))
+    }
+
+    /// Starts this program at a host, as one of its helpers; what it says is piped.
+    pub(crate) fn helper(&self, host: Host, arguments: &[&str]) -> Result<Child> {
+        self.net.at(host, || {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(arguments).stdout(Stdio::piped()).spawn().context("start a helper")
+        })
     }
 
     /// An address of a host.

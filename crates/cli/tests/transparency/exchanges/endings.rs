@@ -3,7 +3,7 @@
 use super::Exchange;
 use crate::load::Stopwatch;
 use crate::net::Host;
-use crate::stage::{Pair, Stage, bound, outcome, read_pattern, write_pattern};
+use crate::stage::{Pair, Stage, accept, bound, outcome, read_pattern, write_pattern};
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -159,31 +159,35 @@ fn linger(stage: &Stage<'_>) -> Result<()> {
         stage.say(format!("reads: {}", outcome(&mobile)));
         closed.join().expect("no panic")
     })?;
-    // A program that another thread starts just then has the socket, too, until it runs its own
-    // image: such a close is not the last, and returns at once.
-    let mut waited = false;
-    for _ in 0..3 {
-        waited = waited || unread_close_waits(stage)?;
-    }
-    stage.say(format!("the close waited: {waited}"));
+    // Nobody reads: the close returns after a second, and the connection is reset at the end.
+    let listener = stage.listen(Host::Mobile, 0, |socket: &OwnedFd| {
+        Ok(sockopt::set_socket_recv_buffer_size(socket, 8 << 10)?)
+    })?;
+    let to = listener.local_addr().context("look up a port")?.to_string();
+    let closing = stage.helper(Host::Fixed, &["close", &to])?;
+    let mobile = accept(&listener)?;
+    let closed = closing.wait_with_output().context("wait for the close")?;
+    ensure!(closed.status.success(), "the close: {}", closed.status);
+    stage.say(String::from_utf8_lossy(&closed.stdout));
+    read_pattern(&mobile, 0, 4_000)?;
+    stage.say("the first bytes are there");
     Ok(())
 }
 
-/// Nobody reads: the close returns after a second, and the connection is reset at the end. True if
-/// it took so long.
-fn unread_close_waits(stage: &Stage<'_>) -> Result<bool> {
-    let Pair { fixed, mobile } = stage.connect(Host::Fixed, |socket: &OwnedFd| {
-        Ok(sockopt::set_socket_recv_buffer_size(socket, 8 << 10)?)
-    })?;
+/// A process that connects, writes as much as there is room for, and closes. In one of its own:
+/// what another thread starts has the socket, too, until it runs its own image, and a close that is
+/// not the last returns at once.
+pub(crate) fn close(arguments: &[String]) -> Result<()> {
+    let [to] = arguments else { bail!("usage: close ADDRESS") };
+    let fixed = TcpStream::connect(to).context("connect")?;
     fixed.set_nonblocking(true).context("do not block")?;
     while write_pattern(&fixed, 0, 65_521).is_ok() {}
     fixed.set_nonblocking(false).context("block")?;
     sockopt::set_socket_linger(&fixed, Some(Duration::from_secs(1))).context("linger")?;
     let before = Stopwatch::start();
     drop(fixed);
-    let waited = before.elapsed() >= Duration::from_millis(900);
-    read_pattern(&mobile, 0, 4_000)?;
-    Ok(waited)
+    print!("the close waited: {}", before.elapsed() >= Duration::from_millis(900));
+    Ok(())
 }
 
 fn nobody_listens(stage: &Stage<'_>) -> Result<()> {

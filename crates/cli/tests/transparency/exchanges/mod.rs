@@ -10,6 +10,8 @@ mod path;
 mod streams;
 mod waiting;
 
+pub(crate) use endings::close;
+
 use crate::net::Family;
 use crate::stage::Stage;
 use anyhow::Result;
